@@ -34,7 +34,7 @@ def check_k(k, least=0, name="k"):
 
 
 def check_mask(mask, n, name="allowed"):
-    """Return `mask` as a boolean array [n]. Raises TypeError for another type (positions, 0/1 integers) or ValueError."""
+    """Return `mask` as a boolean array [n]. Raises TypeError for positions or 0/1 integers, ValueError for a length."""
     mask = np.asarray(mask)
     mask = mask.astype(bool) if mask.size == 0 else mask
     if mask.dtype != bool:

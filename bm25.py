@@ -1,0 +1,314 @@
+"""Step 2 of 22 — Which chunks share the question's rare words? Before: ranking.py. Next: fusion.py.
+
+BM25 scores a document by the question's words in it. A rare word is worth more than a common one (idf); a word that
+comes again is worth less each time (the count saturates at rate k1); a long document gets less for the same count (b).
+
+    token_lists   one list of tokens for each document        toy: [["the", "cat", "sat", ...], ...]
+    n             number of documents                         toy: 4
+    df            documents that contain the term             toy: the 3, cat 2, dog 2
+    count         how often the term stands in the document   toy: "the" stands twice in document 0
+    length        tokens in the document                      toy: 6, 5, 2, 3
+    mean_length   mean of the lengths                         toy: 4
+    k1, b, delta  how slowly a count saturates; how much length matters; what any match is worth (BM25L and BM25+ only)
+    norm          1 - b + b * length / mean_length            toy, b = 0.75: 1.375 for document 0
+    posting       one (term, document) pair that occurs; the postings of a term are stored side by side
+
+score(document) = sum over the question's tokens of idf * tf_part, a repeated token counting each time. Five variants,
+from Kamphuis, de Vries, Boytsov and Lin, "Which BM25 Do You Mean?" (ECIR 2020), table 1; two differ on purpose:
+robertson's idf is floored at 0, so that no match can count against a document, and BM25L and BM25+ add delta only
+to documents that contain the term (some libraries add it to every document, which cannot change any ranking).
+
+Not here: stemming, stop words, phrase queries, word segmentation of Chinese or Thai (their character pairs are used).
+"""
+
+import functools
+import re
+import unicodedata
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+import ranking
+
+# -- Tokens: an identifier is findable as a whole and by its parts ----------------------------------------------------
+
+
+# `re` knows neither the capitals nor the combining marks of all scripts
+UPPER = "".join(filter(str.isupper, map(chr, range(0x20000))))
+MARKS = "".join(c for c in map(chr, range(0x300, 0x20000)) if unicodedata.category(c)[0] == "M")
+UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"                            # Thai, Lao, Burmese, Khmer
+            "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff")   # kana, Han, hangul
+LOWER = rf"(?:[^\W\d_{UPPER}{UNSPACED}]|[{MARKS}])"
+WORD = rf"[^\W_](?:[^\W_]|[{MARKS}])*"
+COMPOUND = re.compile(
+    rf"(?:[^\W\d_]\.){{2,}}(?!\w)"                                    # U.S.
+    rf"|{WORD}(?:[-_./\\:@&+#',]{{1,3}}{WORD})*(?:(?:\+\+|\#)(?!\w))?"   # INV-2291  0..16  don't  C++
+)
+PIECE = re.compile(WORD)                                              # INV-2291 -> INV, 2291
+PART = re.compile(rf"[{UNSPACED}]+|\d+|[{UPPER}]+(?!{LOWER})|[{UPPER}]?{LOWER}+")   # parseHTMLPage2: parse HTML Page 2
+SAME = str.maketrans("’‐‑–−", "'----", "\u00ad\u200c\u200d\u2060")   # typographic twins; soft hyphen and joiners go
+
+
+def tokenize(text):
+    """The tokens of `text`: folded to one case and Unicode form, each compound followed by its parts.
+
+    Parts end at punctuation, where letters meet digits, and at a capital in the middle; text written without spaces
+    gives its character pairs and its characters. Raises TypeError for anything but a string.
+
+    >>> tokenize("The invoice INV-2291 failed: ERR_CONN_RESET")
+    ['the', 'invoice', 'inv-2291', 'inv', '2291', 'failed', 'err_conn_reset', 'err', 'conn', 'reset']
+    >>> tokenize("camelCase, C++ and 0..16")
+    ['camelcase', 'camel', 'case', 'c++', 'c', 'and', '0..16', '0', '16']
+    >>> tokenize("東京都")
+    ['東京都', '東京', '京都', '東', '京', '都']
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"tokenize takes a string, not {type(text).__name__}")
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(SAME))
+    return [token for compound in COMPOUND.findall(text) for token in _with_parts(compound)]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _with_parts(compound):
+    tokens = [compound]
+    for piece in PIECE.findall(compound):
+        if piece != compound:
+            tokens.append(piece)
+        for part in PART.findall(piece):
+            if part != piece:
+                tokens.append(part)
+            if len(part) > 1 and re.match(f"[{UNSPACED}]", part):
+                tokens += [a + b for a, b in zip(part, part[1:]) if a + b != part] + list(part)
+    return tuple(token.casefold() for token in tokens)
+
+
+# -- The two factors, one equation each. They take numbers or arrays of the same shape --------------------------------
+
+IDF = {
+    "lucene": lambda df, n: np.log(1 + (n - df + 0.5) / (df + 0.5)),                    # never negative
+    "robertson": lambda df, n: np.maximum(0, np.log((n - df + 0.5) / (df + 0.5))),      # 0 from half of all on
+    "atire": lambda df, n: np.log(n / df),
+    "bm25l": lambda df, n: np.log((n + 1) / (df + 0.5)),
+    "bm25+": lambda df, n: np.log((n + 1) / df),
+}
+TF_PART = {
+    "lucene": lambda count, norm, k1, delta: count / (count + k1 * norm),               # no (k1 + 1): same order
+    "robertson": lambda count, norm, k1, delta: count / (count + k1 * norm),
+    "atire": lambda count, norm, k1, delta: count * (k1 + 1) / (count + k1 * norm),
+    "bm25l": lambda count, norm, k1, delta: (k1 + 1) * (count / norm + delta) / (k1 + count / norm + delta),
+    "bm25+": lambda count, norm, k1, delta: count * (k1 + 1) / (count + k1 * norm) + delta,
+}
+
+
+def idf(df, n, method="lucene"):
+    """How much one occurrence of a term is worth: the rarer, the more. 1 <= df <= n.
+
+    formula: idf = ln(1 + (n - df + 0.5) / (df + 0.5))
+
+    >>> round(float(idf(2, 4)), 4)      # toy: "cat" stands in 2 of 4 documents: ln(1 + 2.5 / 2.5)
+    0.6931
+    """
+    return IDF[method](df, n)
+
+
+def tf_part(count, length, mean_length, k1=1.2, b=0.75, method="lucene", delta=0.5):
+    """How much `count` >= 1 occurrences in a document of `length` tokens are worth; saturates as the count grows.
+
+    formula: tf_part = count / (count + k1 * (1 - b + b * length / mean_length))
+
+    >>> round(tf_part(1, length=5, mean_length=4), 4)      # toy: "cat" in document 1: 1 / (1 + 1.2 * 1.1875)
+    0.4124
+    """
+    return TF_PART[method](count, 1 - b + b * length / mean_length, k1, delta)
+
+
+def score_by_definition(query_tokens, position, token_lists, k1=1.2, b=0.75, method="lucene", delta=0.5):
+    """BM25 as a loop over the definition: slow, short, and what the class below must equal.
+
+    >>> toy = [["the", "cat", "sat", "on", "the", "mat"], ["the", "dog", "chased", "the", "cat"],
+    ...        ["birds", "fly"], ["the", "quick", "dog"]]
+    >>> [round(float(score_by_definition(["the", "cat", "dog"], i, toy)), 4) for i in range(4)]
+    [0.457, 0.7799, 0.0, 0.5316]
+    """
+    document, n = token_lists[position], len(token_lists)
+    mean_length = sum(len(tokens) for tokens in token_lists) / n
+    score = 0.0
+    for term in query_tokens:
+        count = document.count(term)
+        if count:                                                     # subtle: delta is for matches only
+            df = sum(term in tokens for tokens in token_lists)        # documents, not occurrences
+            score += idf(df, n, method) * tf_part(count, len(document), mean_length, k1, b, method, delta)
+    return score
+
+
+# -- The index: postings as arrays, weights computed once -------------------------------------------------------------
+
+
+class TermScore(NamedTuple):
+    """One row of `explain`: score = repeats * idf * tf_part."""
+
+    term: str
+    repeats: int        # in the question
+    count: int          # in the document
+    df: int
+    idf: float
+    tf_part: float
+    score: float
+
+
+class BM25:
+    """A keyword index over `token_lists` (any iterable of lists of strings).
+
+    Postings are sorted by term, then document; those of term t stand at starts[t]:starts[t + 1].
+
+        documents  [n_postings] int32    which document        weights  [n_postings] float64   idf * tf_part
+        counts     [n_postings] int32    how often             starts   [n_terms + 1] int64    lengths  [n] int64
+
+    `visible` (a mask [n]) in the methods below makes n, df and mean_length those of the visible documents alone, so
+    that a score betrays nothing of the others, and scores only them.
+
+    Raises TypeError for a string where tokens are expected, ValueError for k1 < 0, b outside [0, 1], delta < 0, NaN,
+    infinity or an unknown method. An empty corpus, document or question, or an unknown word, scores 0 and hits nothing.
+
+    >>> from toy import DOCUMENTS
+    >>> bm25 = BM25([tokenize(text) for text in DOCUMENTS])
+    >>> positions, scores = bm25.top_k(["the", "cat", "dog"], k=10)
+    >>> positions.tolist(), scores.round(4).tolist()        # "birds fly" has none of the words
+    ([1, 3, 0], [0.7799, 0.5316, 0.457])
+    """
+
+    def __init__(self, token_lists, k1=1.2, b=0.75, method="lucene", delta=0.5):
+        self.parameters = _check_parameters(k1, b, method, delta)
+        self.vocabulary, term_ids, self.lengths = _number_terms(token_lists)
+        n, n_terms = len(self.lengths), len(self.vocabulary)
+        document_ids = np.repeat(np.arange(n), self.lengths)          # [n] -> [n_tokens]
+        keys, counts = np.unique(term_ids * n + document_ids, return_counts=True)   # sorted: by term, then document
+        terms, documents = np.divmod(keys, max(n, 1))                 # [n_postings] each
+        self.documents, self.counts = documents.astype(np.int32), counts.astype(np.int32)
+        self.starts = np.searchsorted(terms, np.arange(n_terms + 1))  # [n_terms + 1]
+        df = np.diff(self.starts)
+        self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
+
+    def scores(self, query_tokens, visible=None):
+        """The score of every document, float64 [n]; 0 where no term of the question occurs."""
+        return self._add_up(query_tokens, self._check_visible(visible))[0]
+
+    def top_k(self, query_tokens, k, allowed=None, visible=None):
+        """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
+
+        `allowed` (a mask [n]) only filters; the statistics stay. Order as in ranking.py.
+        """
+        scores, found = self._add_up(query_tokens, self._check_visible(visible))
+        if allowed is not None:
+            found &= ranking.check_mask(allowed, len(scores))
+        positions = ranking.top_k(scores, k, found)
+        return positions, scores[positions]
+
+    def explain(self, query_tokens, position, visible=None):
+        """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
+        visible = self._check_visible(visible)
+        position = ranking.check_k(position, least=0, name="position")
+        if position >= len(self.lengths) or visible is not None and not visible[position]:
+            raise IndexError(f"no document at position {position}")
+        n, mean_length = self._statistics(visible)
+        rows = []
+        for term, repeats in _count_repeats(query_tokens).items():
+            documents, counts, _ = self._postings(term, visible)
+            df, count = len(documents), int(counts[documents == position].sum())
+            rarity = float(idf(df, n, self.parameters["method"])) if df else 0.0
+            part = float(tf_part(count, self.lengths[position], mean_length, **self.parameters)) if count else 0.0
+            rows.append(TermScore(term, repeats, count, df, rarity, part, repeats * rarity * part))
+        return rows
+
+    def _add_up(self, query_tokens, visible):
+        """Scores [n] and whether a document contains any term of the question [n]."""
+        n = len(self.lengths)
+        repeats = _count_repeats(query_tokens)
+        # subtle: sorted, so that the order of the question's words does not matter even in the last bit
+        found = [(*self._postings(term, visible), repeats[term]) for term in sorted(repeats)]
+        documents = np.concatenate([row[0] for row in found] or [np.empty(0, np.int32)])
+        weights = np.concatenate([row[3] * row[2] for row in found] or [np.empty(0)])
+        scores = np.bincount(documents, weights, minlength=n)         # adds weights[i] at documents[i] -> [n]
+        contains = np.zeros(n, bool)
+        contains[documents] = True
+        return scores, contains
+
+    def _postings(self, term, visible=None):
+        """(documents, counts, weights) of one term; under `visible`, weighed anew by what is visible."""
+        number = self.vocabulary.get(term)
+        rows = slice(0, 0) if number is None else slice(self.starts[number], self.starts[number + 1])
+        documents, counts = self.documents[rows], self.counts[rows]
+        if visible is None:
+            return documents, counts, self.weights[rows]
+        kept = visible[documents]
+        documents, counts = documents[kept], counts[kept]
+        return documents, counts, self._weigh(documents, counts, len(documents), *self._statistics(visible))
+
+    def _statistics(self, visible=None):
+        lengths = self.lengths if visible is None else self.lengths[visible]
+        return len(lengths), lengths.mean() if len(lengths) else 0.0
+
+    def _weigh(self, documents, counts, df, n, mean_length):
+        if not len(documents):
+            return np.empty(0)
+        return idf(df, n, self.parameters["method"]) * tf_part(
+            counts, self.lengths[documents], mean_length, **self.parameters)
+
+    def _check_visible(self, visible):
+        return None if visible is None else ranking.check_mask(visible, len(self.lengths), name="visible")
+
+
+def _number_terms(token_lists):
+    """Give each term a number in order of appearance: (vocabulary, term ids [n_tokens], lengths [n])."""
+    if isinstance(token_lists, str):
+        raise TypeError("token_lists is one string: give a list of token lists, [tokenize(text) for text in texts]")
+    vocabulary, ids, lengths = {}, [], []
+    for tokens in token_lists:
+        before = len(ids)
+        ids.extend(vocabulary.setdefault(token, len(vocabulary)) for token in _check_tokens(tokens))
+        lengths.append(len(ids) - before)
+    if not all(isinstance(term, str) for term in vocabulary):
+        raise TypeError("tokens must be strings")
+    return vocabulary, np.array(ids, np.int64), np.array(lengths, np.int64)
+
+
+def _count_repeats(query_tokens):
+    repeats = Counter(_check_tokens(query_tokens))
+    if not all(isinstance(term, str) for term in repeats):
+        raise TypeError("the question's tokens must be strings")
+    return repeats
+
+
+def _check_tokens(tokens):
+    if isinstance(tokens, (str, bytes)):
+        raise TypeError(f"{tokens[:40]!r} is one string, not a list of tokens: call tokenize on it first")
+    if tokens is None:
+        raise TypeError("None is not a list of tokens")
+    return tokens
+
+
+def _check_parameters(k1, b, method, delta):
+    if method not in IDF:
+        raise ValueError(f"method must be one of {', '.join(IDF)}, not {method!r}")
+    if not 0 <= k1 < np.inf:
+        raise ValueError(f"k1 must be a finite number >= 0, not {k1}")
+    if not 0 <= b <= 1:
+        raise ValueError(f"b must be in [0, 1], not {b}")
+    if not 0 <= delta < np.inf:
+        raise ValueError(f"delta must be a finite number >= 0, not {delta}")
+    return {"k1": k1, "b": b, "method": method, "delta": delta}
+
+
+if __name__ == "__main__":
+    from toy import DOCUMENTS, QUESTION
+
+    index = BM25([tokenize(text) for text in DOCUMENTS])
+    query = tokenize(QUESTION)
+    print(f"question: {QUESTION!r}; n = 4, mean length = 4, k1 = 1.2, b = 0.75")
+    for position, score in zip(*index.top_k(query, k=4)):
+        print(f"\n{score:.4f}  {DOCUMENTS[position]!r}")
+        for row in index.explain(query, position):
+            print(f"        {row.term:4} df {row.df}  count {row.count}"
+                  f"  idf {row.idf:.4f} * tf part {row.tf_part:.4f} = {row.score:.4f}")
