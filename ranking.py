@@ -76,11 +76,12 @@ def top_k(scores, k, allowed=None):
         raise ValueError("a score is NaN or infinite: such an item has no place in an order")
     if k == 0:
         return positions[:0]
+    falling = -scores if scores.dtype.kind == "f" else ~scores         # subtle: ~ mirrors integers, - wraps some round
     if k < len(scores):
-        kth_best = np.partition(scores, len(scores) - k)[len(scores) - k]
-        reached = np.flatnonzero(scores >= kth_best)                   # subtle: >= keeps every tie of the k-th
-        positions, scores = positions[reached], scores[reached]
-    return positions[_falling(scores)][:k]
+        kth_best = np.partition(falling, k - 1)[k - 1]
+        reached = np.flatnonzero(falling <= kth_best)                  # subtle: <= keeps every tie of the k-th
+        positions, falling = positions[reached], falling[reached]
+    return positions[np.argsort(falling, kind="stable")][:k]           # stable: of equal scores the lower position
 
 
 def _check_scores(scores):
@@ -92,13 +93,6 @@ def _check_scores(scores):
     if scores.dtype.kind not in "iuf":
         raise TypeError(f"scores must be real numbers, not {scores.dtype}")
     return scores
-
-
-def _falling(scores):
-    """Positions of `scores` [n] from high to low, equal ones in their old order."""
-    # subtle: not argsort(-scores), which wraps round for unsigned and the smallest integers; sort the mirror image
-    mirrored = np.argsort(scores[::-1], kind="stable")[::-1]           # stable on the mirror = last tie first
-    return len(scores) - 1 - mirrored
 
 
 if __name__ == "__main__":

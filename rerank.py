@@ -1,0 +1,233 @@
+"""Step 13 of 22 — Which of the candidates really answer? Before: index.py. Next: llm.py.
+
+Retrieval is fast because it compares a question with a summary of each chunk: one vector, or a bag of words. A reranker
+looks at the few dozen chunks that came through, one by one and word by word, and puts them into a better order.
+
+    question   a string
+    chunks     the candidates, dicts with a "text", best first as retrieval had them
+    scorer     a function: scorer(question, texts) -> one number for each text, higher is better
+    MaxSim     the scorer used by default: each word piece of the question looks for its best match in the text
+    token vectors   one vector of length 1 for each word piece, as the model sees it in its context
+                    toy: question ((1, 0), (0, 1)), text ((0.8, 0.6), (0.6, 0.8), (0, 1))
+
+A cross-encoder is the other scorer here: a model that reads question and text together. It knows more and costs more,
+and its scores are logits, not cosines: thresholds do not carry over from one scorer to the other.
+
+Ties: the chunk that stood first stays first. Equal texts get equal scores.
+
+Not here: training; and the order of chunks in the prompt, which is prompt.py's.
+"""
+
+import functools
+import warnings
+
+import numpy as np
+
+import embedding
+import fusion
+import ranking
+
+MS_MARCO = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+
+
+# -- MaxSim ------------------------------------------------------------------------------------------------------------
+
+
+def maxsim_by_definition(question_vectors, text_vectors):
+    """The definition, as a loop: the mean over the question's vectors of the greatest cosine with one of the text's.
+
+    >>> round(maxsim_by_definition([(1.0, 0.0), (0.0, 1.0)], [(0.8, 0.6), (0.6, 0.8), (0.0, 1.0)]), 6)
+    0.9
+    """
+    best = [max(sum(q * t for q, t in zip(question_vector, text_vector)) for text_vector in text_vectors)
+            for question_vector in question_vectors]
+    return sum(best) / len(best)
+
+
+def maxsim(question_vectors, text_vectors):
+    """How well a text's token vectors [n_text, dim] cover a question's [n_question, dim]: -1 to 1, for unit vectors.
+
+    formula: maxsim = (question_vectors @ text_vectors.T).max(axis=1).mean()
+
+    Khattab and Zaharia, "ColBERT" (SIGIR 2020), Eq. 3, divided by the number of the question's vectors: their sum gives
+    the same order of texts for one question, but the mean can be compared with other questions' and with a threshold.
+    A text without a vector gets -1, the least there is; a question without one is a ValueError.
+
+    >>> round(maxsim([(1.0, 0.0), (0.0, 1.0)], [(0.8, 0.6), (0.6, 0.8), (0.0, 1.0)]), 6)     # (0.8 + 1) / 2
+    0.9
+    """
+    question_vectors, text_vectors = np.asarray(question_vectors, float), np.asarray(text_vectors, float)
+    if not len(question_vectors):
+        raise ValueError("the question has no word pieces, so nothing can be said about how well a text matches it")
+    if not len(text_vectors):
+        return -1.0
+    cosines = question_vectors @ text_vectors.T                        # [n_question, dim] @ [dim, n_text]
+    return float(np.clip(cosines.max(axis=1).mean(), -1, 1))           # [n_question, n_text] -> [n_question] -> one
+
+
+def maxsim_scorer(embedder):
+    """A scorer that compares texts with the question by MaxSim over `embedder`'s token vectors.
+
+    Texts longer than embedder.max_tokens are judged by their beginning, with a warning.
+    """
+    def score(question, texts):
+        """One MaxSim for each text."""
+        lengths = [embedder.count_tokens(text) for text in texts]
+        lengths.append(embedder.count_tokens(question, kind="query"))
+        _warn_of_cuts(lengths, embedder.max_tokens, "texts (counting the question)")
+        question_vectors = _word_vectors(*embedder.token_vectors(question, kind="query"))
+        return [maxsim(question_vectors, _word_vectors(*embedder.token_vectors(text))) for text in texts]
+    return score
+
+
+def _word_vectors(vectors, offsets):
+    """Token vectors without those of the specials, each scaled to length 1: [n_tokens, dim] -> [n_words, dim]."""
+    # subtle: every text has a [CLS] and a [SEP]; kept, they would match each other, whatever the texts are about
+    return embedding.unit_rows(vectors[offsets[:, 1] > offsets[:, 0]])
+
+
+@functools.cache
+def _default_scorer():
+    return maxsim_scorer(embedding.load_embedder())
+
+
+# -- Cross-encoder -----------------------------------------------------------------------------------------------------
+
+
+def cross_encoder_scorer(name=MS_MARCO, max_tokens=None, batch_size=32):
+    """A scorer that reads each question and text together, with a cross-encoder from a folder, the cache or the hub.
+
+    The scores are logits: the ms-marco models give about -11 to 11, and 1 / (1 + exp(-logit)) makes a probability of
+    it, so that a threshold of 0.5 on probabilities is 0 here. Pairs longer than `max_tokens` word pieces (by default,
+    and at most, what the model reads) are judged by their beginning, with a warning.
+
+    Raises FileNotFoundError if the model is nowhere, ValueError if it is incomplete, no cross-encoder, or gives several
+    numbers for a pair.
+    """
+    max_tokens = None if max_tokens is None else ranking.check_k(max_tokens, least=5, name="max_tokens")
+    batch_size = ranking.check_k(batch_size, least=1, name="batch_size")
+    model = _load_cross_encoder(embedding.find_folder(name))
+    limit = min(model.max_seq_length, max_tokens or model.max_seq_length)
+    model.max_seq_length = limit
+
+    def score(question, texts):
+        """One logit for each text."""
+        if not texts:
+            return []
+        pieces = model.tokenizer([question] * len(texts), texts, truncation=False, padding=False, verbose=False)
+        _warn_of_cuts([len(ids) for ids in pieces["input_ids"]], limit, "pairs of question and text")
+        return model.predict([(question, text) for text in texts], batch_size=batch_size, show_progress_bar=False)
+    return score
+
+
+def _load_cross_encoder(folder):
+    embedding.check_files(folder)
+    kinds = embedding.read_settings(folder / "config.json").get("architectures") or []
+    if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        # subtle: the library would load it all the same, and score pairs with random weights
+        raise ValueError(f"{folder} holds a model of the kind {', '.join(kinds) or 'unknown'}: no cross-encoder")
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    with embedding.quiet_loading(folder):
+        # subtle: without Identity, a model of one label may come with a sigmoid, which ties whatever is very good
+        model = CrossEncoder(str(folder), local_files_only=True, activation_fn=torch.nn.Identity(),
+                             model_kwargs={"dtype": "float32"})
+    if model.num_labels != 1:
+        raise ValueError(f"the cross-encoder in {folder} gives {model.num_labels} numbers for a pair; a reranker needs "
+                         "a model of one label, whose number says how well the text answers")
+    return model
+
+
+def _warn_of_cuts(lengths, limit, what):
+    too_long = sum(length > limit for length in lengths)
+    if too_long:
+        warnings.warn(f"{too_long} of {len(lengths)} {what} have more than the {limit} word pieces that the reranker's "
+                      "model reads: judged by their beginning", stacklevel=5)              # the caller of rerank
+
+
+# -- The step in the pipeline ------------------------------------------------------------------------------------------
+
+
+def rerank(question, chunks, top_k=8, scorer=None, first_scores=None, weight=0.5):
+    """The top_k chunks (None: all) that answer the question best, as the scorer sees it: [(chunk, score)].
+
+    chunks        dicts with a "text"
+    scorer        scorer(question, texts) -> one number for each text; by default MaxSim over all-MiniLM-L6-v2
+    first_scores  if given, one first-stage score for each chunk: the reranker's scores and these are both stretched to
+                  0..1, and the sum weight * reranker + (1 - weight) * first stage decides
+
+    Nothing is loaded for no chunks or top_k=0. Raises ValueError for top_k < 0, a weight outside 0..1, a scorer (or
+    first_scores) without exactly one finite number for each text; TypeError for a question or chunks of another type.
+
+    >>> def count_words_in_common(question, texts):
+    ...     return [len(set(question.split()) & set(text.split())) for text in texts]
+    >>> chunks = [{"text": "birds fly"}, {"text": "the cat sat on the mat"}, {"text": "the dog chased the cat"}]
+    >>> rerank("the cat dog", chunks, top_k=2, scorer=count_words_in_common)
+    [({'text': 'the dog chased the cat'}, 3.0), ({'text': 'the cat sat on the mat'}, 2.0)]
+    """
+    chunks, texts = _check_texts(question, chunks)
+    top_k = len(chunks) if top_k is None else ranking.check_k(top_k, name="top_k")
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight must be between 0 and 1, not {weight}")
+    if first_scores is not None:
+        first_scores = _check_scores(first_scores, len(chunks), "first_scores")
+    if not chunks or top_k == 0:
+        return []
+    scores = _score(_default_scorer() if scorer is None else scorer, question, texts)
+    if first_scores is not None:
+        return [(chunks[position], score) for position, score in blend(scores, first_scores, weight)[:top_k]]
+    return [(chunks[position], float(scores[position])) for position in ranking.top_k(scores, top_k)]
+
+
+def blend(scores, first_scores, weight):
+    """Both lists of scores [n] stretched to 0..1 and added with weights: [(position, score)], best first.
+
+    >>> blend([0.0, 1.0, 0.5], [30.0, 10.0, 20.0], 0.75)     # 0.25 * 1, 0.75 * 1, and 0.5 in both
+    [(1, 0.75), (2, 0.5), (0, 0.25)]
+    """
+    maps = [fusion.min_max(dict(enumerate(each))) for each in (scores, first_scores)]
+    return fusion.weighted_sum(maps, [weight, 1 - weight])
+
+
+def _score(scorer, question, texts):
+    # subtle: each text once, since a model rounds a text's score differently in another company
+    different = list(dict.fromkeys(texts))
+    scores = _check_scores(scorer(question, different), len(different), "the scorer's answer")
+    place = {text: number for number, text in enumerate(different)}
+    return scores[[place[text] for text in texts]]                     # [n_different] -> [n]
+
+
+def _check_texts(question, chunks):
+    if not isinstance(question, str):
+        raise TypeError(f"question must be a string, not a {type(question).__name__}")
+    if isinstance(chunks, (str, bytes, dict)):
+        raise TypeError(f"chunks must be a list of dicts, not a {type(chunks).__name__}")
+    chunks = list(chunks)
+    for position, chunk in enumerate(chunks):
+        if not isinstance(chunk, dict) or not isinstance(chunk.get("text"), str):
+            raise TypeError(f"chunks must be dicts with a string as \"text\"; number {position} is {chunk!r:.60}")
+    return chunks, [chunk["text"] for chunk in chunks]
+
+
+def _check_scores(scores, n, name):
+    try:
+        numbers = np.asarray(list(None if isinstance(scores, (dict, str)) else scores), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a list of numbers, one for each of the {n} texts, not {scores!r:.60}"
+                         ) from None
+    if numbers.shape != (n,):
+        raise ValueError(f"{name} must be one number for each of the {n} texts, not an array of shape {numbers.shape}")
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} holds NaN or infinity")
+    return numbers
+
+
+if __name__ == "__main__":
+    question_vectors = [(1.0, 0.0), (0.0, 1.0)]                        # two word pieces, say "carry" and "over"
+    texts = {"both words": [(0.8, 0.6), (0.6, 0.8), (0.0, 1.0)], "one of them": [(1.0, 0.0), (0.96, -0.28)],
+             "neither": [(-0.6, -0.8)]}
+    for name, text_vectors in texts.items():
+        best = [max(sum(a * b for a, b in zip(q, t)) for t in text_vectors) for q in question_vectors]
+        print(f"MaxSim ({' + '.join(f'{each:.2f}' for each in best)}) / 2 = "
+              f"{maxsim(question_vectors, text_vectors):.2f}  {name}")

