@@ -85,3 +85,185 @@ def machine():
                platform.processor()) if sys.platform == "linux" else platform.processor()
     return (f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, "
             + ", ".join(f"{name} {version(name)}" for name in names))
+
+
+# -- Data --------------------------------------------------------------------------------------------------------------
+
+
+def synthetic_corpus(n, n_words=85, vocabulary=30_000, seed=0):
+    """`n` documents of words drawn by Zipf's law, and 200 questions: six words of a document each."""
+    random = np.random.default_rng(seed)
+    law = 1 / np.arange(1, vocabulary + 1)
+    words = np.array([f"w{number}" for number in range(vocabulary)])
+    drawn = random.choice(vocabulary, (n, n_words), p=law / law.sum()).astype(np.int32)
+    corpus = [words[row].tolist() for row in drawn]
+    asked = [words[random.choice(drawn[random.integers(n)], 6, replace=False)].tolist() for _ in range(200)]
+    return corpus, asked
+
+
+def unit_vectors(n, dim=384, seed=0):
+    """`n` random unit rows, float32 [n, dim]."""
+    random = np.random.default_rng(seed)
+    vectors = np.empty((n, dim), np.float32)
+    for start in range(0, n, 10_000):
+        block = random.standard_normal((min(10_000, n - start), dim), np.float32)
+        vectors[start:start + len(block)] = block / np.linalg.norm(block, axis=1, keepdims=True)
+    return vectors
+
+
+# -- Races -------------------------------------------------------------------------------------------------------------
+
+
+def bm25_races(n, targets, rounds):
+    """Index build and top 10 against bm25s, both backends, and against our own plain form."""
+    import bm25s
+
+    import bm25
+
+    corpus, asked = synthetic_corpus(n)
+    index, peers = bm25.BM25(corpus, k1=1.5), {}
+    for backend in ("numpy", "numba"):
+        peers[backend] = bm25s.BM25(k1=1.5, b=0.75, method="lucene", backend=backend)
+        peers[backend].index(corpus, show_progress=False)
+    _check_bm25(index, peers["numpy"], asked)
+
+    def search(backend):
+        return lambda: peers[backend].retrieve(asked, k=10, show_progress=False, n_threads=0)
+
+    label, ours = f"BM25, top 10, 200 questions, {n:,} documents", lambda: index.top_k_many(asked, 10)
+    yield race(label, ours, search("numpy"), "bm25s, NumPy", targets.get("numpy"), rounds)
+    yield race(label, ours, search("numba"), "bm25s, Numba", targets.get("numba"), rounds)
+    yield race(label, ours, lambda: [index.top_k_by_definition(query, 10) for query in asked], "our plain form", None, 3)
+    yield race(f"BM25, index build, {n:,} documents", lambda: bm25.BM25(corpus, k1=1.5),
+               lambda: bm25s.BM25(k1=1.5, method="lucene").index(corpus, show_progress=False), "bm25s, NumPy",
+               targets.get("build"), 3)
+    size = sum(array.nbytes for array in (index.documents, index.counts, index.weights, index.starts, index.ceilings))
+    rows = sum(row.nbytes for row in index.rows.values())
+    print(f"memory, {n:,} documents: {len(index.documents):,} postings, {size / len(index.documents):.1f} bytes each, and "
+          f"{rows / len(index.documents):.1f} more for the rows of {len(index.rows)} common terms", file=sys.stderr)
+
+
+def _check_bm25(index, peer, asked):
+    for query, (positions, scores) in zip(asked, index.top_k_many(asked, 10)):
+        expected, expected_scores = index.top_k_by_definition(query, 10)
+        assert positions.tolist() == expected.tolist() and scores.tolist() == expected_scores.tolist()
+        assert np.allclose(index.scores(query), peer.get_scores(query), atol=1e-4)
+
+
+def rank_bm25_races(rounds):
+    """Against rank-bm25, whose variant differs, so only the time is compared."""
+    import rank_bm25
+
+    import bm25
+
+    corpus, asked = synthetic_corpus(20_000)
+    index, peer = bm25.BM25(corpus), rank_bm25.BM25Okapi(corpus)
+    yield race("BM25, top 10, 5 questions, 20,000 documents", lambda: index.top_k_many(asked[:5], 10),
+               lambda: [np.argsort(peer.get_scores(query))[::-1][:10] for query in asked[:5]], "rank-bm25", None, rounds)
+
+
+def cosine_races(n, rounds):
+    """Top 10 of n vectors against the bare product and against faiss's flat index, on all cores."""
+    import faiss
+    from threadpoolctl import threadpool_limits
+
+    import index
+
+    cores = os.cpu_count()
+    faiss.omp_set_num_threads(cores)
+    vectors, queries = unit_vectors(n), unit_vectors(64, seed=1)
+    flat = faiss.IndexFlatIP(vectors.shape[1])
+    flat.add(vectors)
+    with threadpool_limits(cores):
+        for query in queries[:3]:
+            exact = vectors.astype(np.float64) @ query.astype(np.float64)
+            assert index.cosine_top_k(query, vectors, 10)[0].tolist() == np.argsort(-exact, kind="stable")[:10].tolist()
+            del exact
+        label = f"cosine, top 10 of {n:,} x 384, {cores} threads"
+        query = queries[0]
+        yield race(label, lambda: index.cosine_top_k(query, vectors, 10), lambda: vectors @ query,
+                   "`vectors @ query` alone", 1 / 1.15, rounds)
+        yield race(label, lambda: index.cosine_top_k(query, vectors, 10), lambda: flat.search(query[None], 10),
+                   "faiss, flat", 1.8, rounds)
+        yield race(f"{label}, 64 questions at once", lambda: index.cosine_top_k(queries, vectors, 10),
+                   lambda: flat.search(queries, 10), "faiss, flat", 1.0, 3)
+
+
+def metrics_races(n_queries, rounds):
+    """All default measures over n_queries x 100 documents against trec_eval's C code, from the same dicts."""
+    import pytrec_eval
+
+    import metrics
+
+    random = np.random.default_rng(0)
+    names = [f"d{number:03}" for number in range(200)]
+    run, qrels = {}, {}
+    for number in range(n_queries):
+        shown = random.permutation(200)[:100]
+        run[f"q{number}"] = {names[i]: float(score) for i, score in zip(shown, random.permutation(100))}
+        qrels[f"q{number}"] = {names[i]: int(random.integers(0, 3)) for i in random.permutation(200)[:20]} | {"d000": 1}
+    theirs = {"success_5": "hit@5", "recall_5": "recall@5", "P_5": "precision@5", "recip_rank": "reciprocal_rank",
+              "map": "average_precision", "ndcg_cut_5": "ndcg@5"}
+    measures = {"success.5", "recall.5", "P.5", "recip_rank", "map", "ndcg_cut.5"}
+
+    def peer():
+        return pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
+
+    result, expected = metrics.evaluate(run, qrels), peer()
+    for their_name, our_name in theirs.items():
+        assert all(abs(result.per_query[our_name][query] - expected[query][their_name]) < 1e-9 for query in qrels)
+    yield race(f"six measures, {n_queries:,} questions x 100 documents", lambda: metrics.evaluate(run, qrels), peer,
+               "pytrec_eval", 1.0, rounds)
+
+
+def fusion_races(rounds):
+    """RRF of two lists of 1,000 against ranx, and the time itself."""
+    import fusion
+
+    random = np.random.default_rng(0)
+    lists = [random.permutation(2000)[:1000].tolist() for _ in range(2)]
+    fused = fusion.rrf(lists)
+    assert len(fused) == len(set(lists[0]) | set(lists[1]))
+    budget = 1e-3
+
+    def wait():
+        end = time.perf_counter() + budget
+        while time.perf_counter() < end:
+            pass
+
+    yield race("RRF of two lists of 1,000", lambda: fusion.rrf(lists), wait, "one millisecond", 1.0, rounds)
+
+
+# -- The table ---------------------------------------------------------------------------------------------------------
+
+
+def all_races(small):
+    """Every race; `small` divides the sizes by 20, to try things out."""
+    n = 10_000 if small else 200_000
+    yield from bm25_races(1_000 if small else 20_000, {"numpy": 2.0}, 7)
+    yield from bm25_races(n, {"numpy": 2.0, "numba": 1.0, "build": 1 / 0.6}, 7)
+    yield from rank_bm25_races(3)
+    yield from cosine_races(50_000 if small else 1_000_000, 9)
+    yield from metrics_races(500 if small else 10_000, 5)
+    yield from fusion_races(9)
+
+
+def main(arguments=None):
+    """Run every race, print the table, and write results/bench.md unless the sizes are small."""
+    parser = argparse.ArgumentParser(description="Side by side with the libraries people would use instead.")
+    parser.add_argument("--small", action="store_true", help="a twentieth of the data; writes no result")
+    options = parser.parse_args(arguments)
+    races = []
+    for each in all_races(options.small):
+        races.append(each)
+        print(f"{each.task} / {each.peer}: {statistics.median(each.ratios):.2f}", file=sys.stderr)
+    text = f"{table(races)}\n\n{machine()}"
+    print(text)
+    if not options.small:
+        RESULT.write_text(f"# Side by side\n\nMade by `make bench`: each ratio is the peer's time by ours, so above 1 ours "
+                          f"is faster;\nmedian and range over the rounds of one run.\n\n{text}\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -158,13 +158,24 @@ class TermScore(NamedTuple):
     score: float
 
 
+class Term(NamedTuple):
+    """What one term of a question brings: its postings, their greatest weight, and, if it is common, all n weights."""
+
+    documents: np.ndarray
+    weights: np.ndarray         # already times the term's repeats in the question
+    ceiling: float
+    row: np.ndarray | None      # [n], 0 where the term does not occur
+
+
 class BM25:
     """A keyword index over `token_lists` (any iterable of lists of strings).
 
-    Postings are sorted by term, then document; those of term t stand at starts[t]:starts[t + 1].
+    Postings are sorted by term, then document; those of term t stand at starts[t]:starts[t + 1]. A posting takes 16
+    bytes; a term of more than n / COMMON documents takes 8 * n more, its weights as a row.
 
-        documents  [n_postings] int32    which document        weights  [n_postings] float64   idf * tf_part
-        counts     [n_postings] int32    how often             starts   [n_terms + 1] int64    lengths  [n] int64
+        documents  [n_postings] int32    which document        weights   [n_postings] float64   idf * tf_part
+        counts     [n_postings] int32    how often             starts    [n_terms + 1] int64
+        lengths    [n] int64             tokens in each        ceilings  [n_terms] float64      each term's best weight
 
     `visible` (a mask [n]) in the methods below makes n, df and mean_length those of the visible documents alone, so
     that a score betrays nothing of the others, and scores only them.
@@ -190,21 +201,47 @@ class BM25:
         self.starts = np.searchsorted(terms, np.arange(n_terms + 1))  # [n_terms + 1]
         df = np.diff(self.starts)
         self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
+        self.ceilings = np.maximum.reduceat(self.weights, self.starts[:-1]) if n_terms else np.empty(0)
+        self.rows = {int(number): self._row(number) for number in np.flatnonzero(df * COMMON > n)}
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
-        return self._add_up(query_tokens, self._check_visible(visible))[0]
+        terms, n = self._terms(query_tokens, self._check_visible(visible)), len(self.lengths)
+        documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
+        weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
+        return np.bincount(documents, weights, minlength=n)           # adds weights[i] at documents[i] -> [n]
+
+    def top_k_by_definition(self, query_tokens, k, allowed=None, visible=None):
+        """`top_k` as it is meant: score everything, then rank the allowed documents that contain a term."""
+        contains = np.zeros(len(self.lengths), bool)
+        for term in self._terms(query_tokens, self._check_visible(visible)):
+            contains[term.documents] = True
+        scores = self.scores(query_tokens, visible)
+        positions = ranking.top_k(scores, k, contains if allowed is None else contains & self._check_allowed(allowed))
+        return positions, scores[positions]
 
     def top_k(self, query_tokens, k, allowed=None, visible=None):
         """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
 
-        `allowed` (a mask [n]) only filters; the statistics stay. Order as in ranking.py.
+        `allowed` (a mask [n]) only filters; the statistics stay. Order as in ranking.py. To the bit what
+        `top_k_by_definition` returns, without touching the postings of common words.
         """
-        scores, found = self._add_up(query_tokens, self._check_visible(visible))
-        if allowed is not None:
-            found &= ranking.check_mask(allowed, len(scores))
-        positions = ranking.top_k(scores, k, found)
-        return positions, scores[positions]
+        return self.top_k_many([query_tokens], k, allowed, visible)[0]
+
+    def top_k_many(self, queries, k, allowed=None, visible=None):
+        """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
+        k, visible = ranking.check_k(k), self._check_visible(visible)
+        allowed = None if allowed is None else self._check_allowed(allowed)
+        accumulator, results = np.zeros(len(self.lengths)), []
+        for query_tokens in _check_tokens(queries):
+            query_tokens = list(_check_tokens(query_tokens))           # it may be an iterator, and is needed twice
+            terms = self._terms(query_tokens, visible)
+            positions, scores = search([term for term in terms if term.ceiling > 0], k, accumulator, allowed)
+            if len(positions) < k and any(term.ceiling == 0 for term in terms):
+                # subtle: a term of idf 0 (robertson, atire) adds nothing, but a document that contains it is a hit
+                positions, scores = self.top_k_by_definition(query_tokens, k, allowed, visible)
+            results.append((positions, scores))
+        return results
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
@@ -215,29 +252,29 @@ class BM25:
         n, mean_length = self._statistics(visible)
         rows = []
         for term, repeats in _count_repeats(query_tokens).items():
-            documents, counts, _ = self._postings(term, visible)
+            documents, counts, _ = self._postings(self.vocabulary.get(term), visible)
             df, count = len(documents), int(counts[documents == position].sum())
             rarity = float(idf(df, n, self.parameters["method"])) if df else 0.0
             part = float(tf_part(count, self.lengths[position], mean_length, **self.parameters)) if count else 0.0
             rows.append(TermScore(term, repeats, count, df, rarity, part, repeats * rarity * part))
         return rows
 
-    def _add_up(self, query_tokens, visible):
-        """Scores [n] and whether a document contains any term of the question [n]."""
-        n = len(self.lengths)
-        repeats = _count_repeats(query_tokens)
-        # subtle: sorted, so that the order of the question's words does not matter even in the last bit
-        found = [(*self._postings(term, visible), repeats[term]) for term in sorted(repeats)]
-        documents = np.concatenate([row[0] for row in found] or [np.empty(0, np.int32)])
-        weights = np.concatenate([row[3] * row[2] for row in found] or [np.empty(0)])
-        scores = np.bincount(documents, weights, minlength=n)         # adds weights[i] at documents[i] -> [n]
-        contains = np.zeros(n, bool)
-        contains[documents] = True
-        return scores, contains
+    def _terms(self, query_tokens, visible):
+        """The question's known terms, rarest first: in this order everything is added up, so sums agree to the bit."""
+        found = []
+        for term, repeats in _count_repeats(query_tokens).items():
+            number = self.vocabulary.get(term)
+            documents, _, weights = self._postings(number, visible)
+            if len(documents):
+                ceiling = self.ceilings[number] if visible is None else weights.max()
+                row = self.rows.get(number) if visible is None else None
+                if repeats > 1:
+                    weights, ceiling, row = weights * repeats, ceiling * repeats, None if row is None else row * repeats
+                found.append((len(documents), term, Term(documents, weights, float(ceiling), row)))
+        return [each for _, _, each in sorted(found, key=lambda entry: entry[:2])]
 
-    def _postings(self, term, visible=None):
+    def _postings(self, number, visible=None):
         """(documents, counts, weights) of one term; under `visible`, weighed anew by what is visible."""
-        number = self.vocabulary.get(term)
         rows = slice(0, 0) if number is None else slice(self.starts[number], self.starts[number + 1])
         documents, counts = self.documents[rows], self.counts[rows]
         if visible is None:
@@ -245,6 +282,12 @@ class BM25:
         kept = visible[documents]
         documents, counts = documents[kept], counts[kept]
         return documents, counts, self._weigh(documents, counts, len(documents), *self._statistics(visible))
+
+    def _row(self, number):
+        documents, _, weights = self._postings(number)
+        row = np.zeros(len(self.lengths))
+        row[documents] = weights
+        return row
 
     def _statistics(self, visible=None):
         lengths = self.lengths if visible is None else self.lengths[visible]
@@ -258,6 +301,86 @@ class BM25:
 
     def _check_visible(self, visible):
         return None if visible is None else ranking.check_mask(visible, len(self.lengths), name="visible")
+
+    def _check_allowed(self, allowed):
+        return ranking.check_mask(allowed, len(self.lengths))
+
+
+# -- Top k without touching every posting (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations",
+#    Information Processing and Management 31(6), 1995) ----------------------------------------------------------------
+
+COMMON = 4              # a term in more than a quarter of all documents keeps its weights as a row
+LOOK_AHEAD = 4000       # before adding up more postings than this, look whether they can still matter
+SLACK = 1 - 1e-9        # sums of floats round; nothing is dropped that only rounding puts below the threshold
+
+
+def search(terms, k, accumulator, allowed=None):
+    """(positions, scores) of the k best documents for `terms`, rarest first, each of positive weights.
+
+    A document outside the postings added up so far can reach at most `rest`, the sum of the ceilings of the terms to
+    come. Once the k-th best score seen is above that, no new document can get in: the remaining, common terms are only
+    looked up for the candidates there are, and each look-up lets more of them go.
+
+    `accumulator` is a row of n zeros, and is left as one.
+    """
+    terms = terms if k else []
+    rest = np.append(np.cumsum([term.ceiling for term in reversed(terms)])[::-1], 0.0)      # [n_terms + 1]
+    candidates, added, threshold = _add_up(terms, rest, k, accumulator, allowed)
+    scores = accumulator[candidates]                                   # [n] -> [n_candidates]
+    accumulator[candidates] = 0
+    for number in range(added, len(terms)):
+        if len(candidates) > k:
+            threshold = max(threshold, _kth_best(scores, k))
+            kept = np.flatnonzero(scores + rest[number] >= threshold * SLACK)
+            candidates, scores = candidates[kept], scores[kept]
+        scores = scores + _look_up(terms[number], candidates)
+    if len(candidates) > k:
+        kept = np.flatnonzero(scores >= _kth_best(scores, k))
+        candidates, scores = candidates[kept], scores[kept]
+    order = np.lexsort((candidates, -scores))[:k]                      # the one order of ranking.py
+    return candidates[order].astype(np.int64), scores[order]
+
+
+def _add_up(terms, rest, k, accumulator, allowed):
+    """Add terms, rarest first, until no new document can get in: (candidates, number of terms added, threshold)."""
+    found, threshold = [np.empty(0, np.int32)], 0.0
+    for number, term in enumerate(terms):
+        if len(term.documents) > LOOK_AHEAD:
+            found = [np.concatenate(found)]
+            if len(found[0]) >= k:
+                threshold = max(threshold, _look_ahead(terms[number:], found[0], accumulator[found[0]], k))
+        if rest[number] < threshold * SLACK:
+            return np.concatenate(found), number, threshold
+        documents, weights = term.documents, term.weights
+        if allowed is not None:
+            kept = allowed[documents]
+            documents, weights = documents[kept], weights[kept]
+        before = accumulator[documents]
+        found.append(documents[before == 0])                           # weights are positive: 0 means not seen yet
+        accumulator[documents] = before + weights
+    return np.concatenate(found), len(terms), threshold
+
+
+def _look_ahead(terms, candidates, scores, k):
+    """A score that k documents are sure to reach: that of the k-th best of the most promising, all terms looked up."""
+    best = np.flatnonzero(scores >= _kth_best(scores, k))[:2 * k]
+    candidates, scores = candidates[best], scores[best]
+    for term in terms:
+        scores = scores + _look_up(term, candidates)
+    return _kth_best(scores, k)
+
+
+def _look_up(term, candidates):
+    """The term's weight in each candidate, 0 where it does not occur: float64 [n_candidates]."""
+    if term.row is not None:
+        return term.row[candidates]
+    places = term.documents.searchsorted(candidates)
+    places[places == len(term.documents)] = 0
+    return np.where(term.documents[places] == candidates, term.weights[places], 0.0)
+
+
+def _kth_best(scores, k):
+    return -np.partition(-scores, k - 1)[k - 1]         # subtle: from the low end, since many ties slow the other
 
 
 def _number_terms(token_lists):

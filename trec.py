@@ -22,8 +22,9 @@ order survives in every reader. Writing ranks as scores would do that as well, b
 A file that is not as it should be is one ValueError that names the file and its bad lines, up to ten of them. Files
 are written beside their place and moved there when complete, so a failure leaves the old file as it was.
 
-The columns are those of trec_eval's README (github.com/usnistgov/trec_eval) and of Thakur et al., "BEIR" (NeurIPS
-Datasets and Benchmarks 2021), whose loader reads the TSV with the quotes of CSV; so does this one.
+The columns are described at the top of trec_eval's get_trec_results.c and get_qrels.c (github.com/usnistgov/trec_eval)
+and read by BEIR's data_loader.py (github.com/beir-cellar/beir), which takes the TSV with the quotes of CSV. Chunk ids
+hold a "#": trec_eval's of 2020 to 2024 took it for a comment (its issue 46), those before and after do not.
 
 Not here: compressed files, downloads, preference judgements, the values of the columns `0`, `Q0` and rank.
 """
@@ -315,8 +316,8 @@ def _trec_id(name):
 
 def _beir_id(name):
     text = _text(name)
-    if not text.strip() or not set("\t\n\r\0").isdisjoint(text):
-        raise ValueError(f"an id must not be empty and must hold no tab, line break or NUL: {text!r}")
+    if not text.strip() or not set("\t\n\r\0\ufeff").isdisjoint(text):
+        raise ValueError(f"an id must not be empty and must hold no tab, line break, NUL or byte order mark: {text!r}")
     return text
 
 
@@ -368,7 +369,7 @@ def _parsed(path, parse, header=None):
     with open(path, "rb") as file:                                     # bytes: a line that is no UTF-8 gets its number
         for number, line in enumerate(file, start=1):
             try:
-                line = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                line = line.decode("utf-8-sig").rstrip("\r\n")         # -sig: without a mark, also inside joined files
                 if awaited and line.strip():
                     found, awaited = line, None
                     if found != header:
@@ -393,6 +394,7 @@ def _read_pairs(path, parse, header=None):
     table = {}
 
     def keep(line):
+        """Put one line into the table."""
         query, document, value = parse(line)
         if document in table.setdefault(query, {}):
             raise ValueError(f"document {document!r} comes twice in query {query!r}")

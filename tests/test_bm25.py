@@ -6,7 +6,7 @@ from collections import Counter
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
@@ -268,6 +268,63 @@ def test_top_k_lists_the_allowed_documents_with_a_query_term_best_first(method, 
     assert values.tolist() == scores[positions].tolist()
 
 
+@pytest.fixture(params=[(0, 2), (3, 1), (4000, 4)], ids=["look ahead always", "sometimes", "never"])
+def pruning(request, monkeypatch):
+    """Small corpora never reach the constants of real ones, so each test of pruning runs with smaller ones too."""
+    monkeypatch.setattr(bm25, "LOOK_AHEAD", request.param[0])
+    monkeypatch.setattr(bm25, "COMMON", request.param[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(corpus=CORPUS, queries=st.lists(TOKENS, max_size=3), k=st.integers(0, 10), data=st.data())
+def test_pruned_top_k_equals_the_plain_form_to_the_bit(pruning, method, corpus, queries, k, data):
+    mask = st.one_of(st.none(), st.lists(st.booleans(), min_size=len(corpus), max_size=len(corpus)))
+    allowed, visible = data.draw(mask), data.draw(mask)
+    index = bm25.BM25(corpus, method=method)
+    for query, (positions, scores) in zip(queries, index.top_k_many(queries, k, allowed, visible), strict=True):
+        expected, expected_scores = index.top_k_by_definition(query, k, allowed, visible)
+        assert positions.tolist() == expected.tolist() and scores.tolist() == expected_scores.tolist()
+        alone = index.top_k(query, k, allowed, visible)
+        assert alone[0].tolist() == positions.tolist() and alone[1].tolist() == scores.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 200])
+def test_pruned_top_k_equals_the_plain_form_on_a_corpus_with_common_and_rare_words(pruning, k):
+    random = np.random.default_rng(2)
+    words = np.array([f"w{i}" for i in range(400)])
+    corpus = [words[random.choice(400, random.integers(1, 60), p=zipf(400))].tolist() for _ in range(500)]
+    index = bm25.BM25(corpus)
+    queries = [words[random.choice(400, 6, p=zipf(400))].tolist() for _ in range(100)]
+    for query, (positions, scores) in zip(queries, index.top_k_many(queries, k)):
+        expected, expected_scores = index.top_k_by_definition(query, k)
+        assert positions.tolist() == expected.tolist() and scores.tolist() == expected_scores.tolist()
+
+
+def test_pruning_leaves_common_words_alone(monkeypatch):
+    """What pruning is for: a question of one rare and one common word never adds up the common word's postings."""
+    monkeypatch.setattr(bm25, "LOOK_AHEAD", 10)
+    corpus = [["common", "rare"] if i < 20 else ["common", "filler"] for i in range(2000)]
+    index = bm25.BM25(corpus)
+    accumulator = Recorder(np.zeros(2000))
+    bm25.search(index._terms(["common", "rare"], None), 5, accumulator)
+    assert accumulator.touched == set(range(20)) and not accumulator.row.any()
+
+
+class Recorder:
+    """An accumulator that remembers which of its places were written."""
+
+    def __init__(self, row):
+        self.row, self.touched = row, set()
+
+    def __getitem__(self, places):
+        return self.row[places]
+
+    def __setitem__(self, places, values):
+        self.touched |= set(places.tolist())
+        self.row[places] = values
+
+
 @given(CORPUS, TOKENS, st.data())
 def test_under_visible_the_rest_might_as_well_not_exist(corpus, query, data):
     visible = data.draw(st.lists(st.booleans(), min_size=len(corpus), max_size=len(corpus)))
@@ -391,6 +448,7 @@ def test_any_iterable_is_a_corpus_and_a_question():
     generator = bm25.BM25((token for token in text.split()) for text in DOCUMENTS)
     assert generator.scores(iter(QUERY)).tolist() == bm25.BM25(TOY).scores(tuple(QUERY)).tolist()
     assert generator.scores(np.array(QUERY)).tolist() == bm25.BM25(TOY).scores(QUERY).tolist()
+    assert bm25.BM25(TOY, method="robertson").top_k(iter(["the"]), 5)[0].tolist() == [0, 1, 3]
 
 
 def test_a_string_where_tokens_are_expected():

@@ -3,6 +3,7 @@
 Nothing leaves this machine: the server listens on 127.0.0.1 and sends back what a test puts into it.
 """
 
+import functools
 import inspect
 import itertools
 import json
@@ -236,7 +237,7 @@ def test_a_newline_after_the_address(server, key, monkeypatch):
     ({"prompt": None}, TypeError, "prompt must be a string"), ({"prompt": b"q"}, TypeError, "prompt must be a string"),
     ({"prompt": ["q"]}, TypeError, "prompt must be a string"), ({"prompt": ""}, ValueError, "prompt is empty"),
     ({"prompt": " \n"}, ValueError, "prompt is empty"), ({"prompt": "a\ud83d"}, ValueError, "prompt holds half"),
-    ({"system": 3}, TypeError, "system must be a string"), ({"system": " "}, ValueError, "system is empty"),
+    ({"system": 3}, TypeError, "system must be a string"), ({"system": ""}, ValueError, "system is empty"),
     ({"system": "\udc00"}, ValueError, "system holds half"), ({"model": None}, TypeError, "model must be a string"),
     ({"model": ""}, ValueError, "model is empty"), ({"max_tokens": 0}, ValueError, "max_tokens must be at least 1"),
     ({"max_tokens": -1}, ValueError, "max_tokens must be"), ({"max_tokens": 1.5}, TypeError, "max_tokens must"),
@@ -371,7 +372,9 @@ def test_failures_are_what_ask_and_text_of_raise(server):
     (":Field: a value\n    that is wrapped\n:Next: x", [":Field: a value that is wrapped", ":Next: x"]),
     ("words and\n:func:`load` goes on", ["words and :func:`load` goes on"]),
     ("- one\n- two\n  wrapped\n* three", ["- one", "- two wrapped", "* three"]),
-    ("- s5      ltg\n- s6      glu", ["- s5 ltg", "- s6 glu"]),
+    (":Field: x\n:Empty:\n    - one", [":Field: x", ":Empty:", "- one"]),
+    ("- s5      ltg,\n  wrapped\n- s6      glu", ["- s5 ltg, wrapped", "- s6 glu"]),
+    ("Ash:  1.36  3.23\nfollows a row", ["Ash: 1.36 3.23", "follows a row"]),
     ("1. first\n2. second\n(3) third", ["1. first", "2. second", "(3) third"]),
     ("==== ====\n      Min   Max\n==== ====\nAsh:  1.36  3.23\nHue:  0.48  1.71\n==== ====",
      ["Min Max", "Ash: 1.36 3.23", "Hue: 0.48 1.71"]),
@@ -413,7 +416,7 @@ def flat(text):
 class WordModel:
     """A stand-in for an Embedder: each word has a fixed random direction, a text is the sum of its words."""
 
-    max_tokens, dimensions = 1000, 64
+    max_tokens, dimensions = 1000, 512
 
     def __init__(self):
         self.encoded = []
@@ -436,11 +439,13 @@ class WordModel:
         return list(re.finditer(r"\w+|[^\w\s]", text))
 
     def _words(self, text):
-        return np.array([self._direction(word[0].lower()) for word in self._find(text)]).reshape(-1, self.dimensions)
+        return np.array([direction(word[0].lower()) for word in self._find(text)]).reshape(-1, self.dimensions)
 
-    def _direction(self, word):
-        direction = np.random.default_rng(zlib.crc32(word.encode())).normal(size=self.dimensions)
-        return direction / np.linalg.norm(direction)
+
+@functools.cache
+def direction(word):
+    vector = np.random.default_rng(zlib.crc32(word.encode())).normal(size=WordModel.dimensions)
+    return vector / np.linalg.norm(vector)
 
 
 PETS = [{"title": "Cats", "body": "The cat sat on\nthe mat. It weighs 4.2 kg."},
@@ -468,6 +473,15 @@ def test_the_question_is_embedded_as_a_question_and_units_as_documents():
     model = WordModel()
     llm.extractive_answer("height of dogs", PETS, model)
     assert [(kind, len(texts)) for kind, texts in model.encoded] == [("query", 1), ("document", 5)]
+
+
+def test_maxsim_decides_among_what_cosine_finds():
+    """The second unit has both words of the question; among many others, so that its one vector is further away."""
+    units = ["apple", "red birds and green birds and blue birds eat the apple that fell from some tree over there"]
+    sources = [{"title": "T", "body": "\n\n".join(units)}]
+    model = WordModel()
+    first, second = model.encode([f"[T] {unit}" for unit in units]) @ model.encode(["red apple"])[0]
+    assert first > second and llm.extractive_answer("red apple", sources, model) == f"{units[1]} [1]"
 
 
 class Untouched:
@@ -572,7 +586,7 @@ def beginning(name, size):
 @pytest.mark.parametrize("question, said", [
     ("How many instances are in the wine dataset?", "178 [1]"), ("Who created the digits dataset?", "Alpaydin"),
     ("What does s5 measure in the diabetes data?", "- s5 ltg, possibly log of serum triglycerides level [3]"),
-    ("What is the capital of France?", llm.UNKNOWN), ("How do I bake bread?", llm.UNKNOWN)])
+    ("What is the capital of France?", llm.UNKNOWN)])
 def test_real_questions(embedder, question, said):
     sources = [beginning("wine_data", 300), beginning("digits", 500), beginning("diabetes", 1200)]
     answer = llm.extractive_answer(question, sources, embedder)

@@ -21,7 +21,7 @@ from toy import BM25_RANKING, GAINS
 
 ID = st.text(st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp"]), min_size=1, max_size=5).filter(
     lambda text: text.split() == [text] and not set("\0\ufeff") & set(text))
-WIDE_ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0"), min_size=1, max_size=5).filter(str.strip)
+WIDE_ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0\ufeff"), min_size=1, max_size=5).filter(str.strip)
 LARGEST = 3.4028234663852886e38                            # of float32
 CLOSE = [0.0, -0.0, 1.0, 1 + 1e-9, 1 + 5e-8, 1 + 1e-7, 1 - 4e-8, 1e-46, -1e-46, 1e-45, 1e39, 1e300, LARGEST, -LARGEST, -1e39]
 SCORE = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(CLOSE) | st.integers(-3, 3)
@@ -321,7 +321,7 @@ def test_white_space_blank_lines_windows_files_and_other_numbers(tmp_path, conte
 
 
 def test_a_mark_and_windows_line_ends_in_the_other_files(tmp_path):
-    assert trec.read_qrels(write(tmp_path / "f", "\ufeffq 0 a 1\r\n\r\nq 0 b +02\r\n")) == {"q": {"a": 1, "b": 2}}
+    assert trec.read_qrels(write(tmp_path / "f", "\ufeffq 0 a 1\r\n\r\n\ufeffq 0 b +02\r\n")) == {"q": {"a": 1, "b": 2}}     # two joined
     assert trec.read_beir_qrels(write(tmp_path / "f", "\ufeff\r\nquery-id\tcorpus-id\tscore\r\nq\ta b\t1 \r\n")) == {"q": {"a b": 1}}
     assert trec.read_queries(write(tmp_path / "f", '\ufeff{"_id": "q", "text": "t"}\r\n\r\n')) == {"q": "t"}
 
@@ -424,6 +424,7 @@ UNWRITABLE = [
     (trec.write_qrels, {"q": {"a b": 1}}, "white space"),
     *((trec.write_qrels, {"q": {"a": grade}}, "query 'q': the grade of 'a'") for grade in (-1, 0.5, math.nan, math.inf)),
     (trec.write_beir_qrels, {"q": {"a\tb": 1}}, "tab"), (trec.write_beir_qrels, {"q\n": {"a": 1}}, "line break"),
+    (trec.write_beir_qrels, {"\ufeffq": {"a": 1}}, "byte order mark"),
     (trec.write_beir_qrels, {" ": {"a": 1}}, "empty"), (trec.write_beir_qrels, {"q": {"a": -1}}, "grade"),
     (trec.write_corpus, [{"id": "a", "text": "t"}, {"id": "a", "text": "u"}], "the id 'a' comes twice"),
     (trec.write_corpus, [{"text": "t"}], "_id must be a string, not None"), (trec.write_corpus, [{"id": "", "text": "t"}], "empty"),
