@@ -1,4 +1,4 @@
-"""Step 7 of 22 — What is a document? Text with an id, a title and a source. Before: metrics.py. Next: embedding.py.
+"""Step 7 of 22 — What is a document? Text with an id, a title and a source. Before: trec.py. Next: embedding.py.
 
     Document   a dict: id "wine_data", title "Wine recognition dataset", text (the file, unchanged), source (its path)
     Chunk      a dict: a slice of a document, the unit that is embedded, found and quoted

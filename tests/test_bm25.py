@@ -171,6 +171,28 @@ def test_top_k_of_the_toy_corpus():
     assert scores == approx(bm25.BM25(TOY).scores(QUERY)[[1, 3, 0]])
 
 
+def test_ties_go_to_the_lower_position_and_k_cuts_them():
+    index = bm25.BM25([["b"], ["a"], ["a"], ["a"]])
+    assert index.top_k(["a"], 2)[0].tolist() == [1, 2] and index.top_k(["a"], 5)[0].tolist() == [1, 2, 3]
+
+
+def test_looking_common_words_up_by_hand():
+    """40 documents hold "a", two of them "b" as well: with b added up, a is only looked up for those two."""
+    corpus = [["a"]] * 20 + [["a", "b"], ["a", "b", "b"]] + [["a"]] * 18 + [["c"]]
+    index = bm25.BM25(corpus, b=0)
+    a, b = math.log(1 + 1.5/40.5), math.log(1 + 39.5/2.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "LOOK_AHEAD", 10)
+        for positions, scores in index.top_k_many([["b", "a"], ["a", "b"]], 2):
+            assert positions.tolist() == [21, 20]
+            assert scores == approx([b * 2 / (2 + 1.2) + a / 2.2, b / 2.2 + a / 2.2])
+        assert index.top_k(["a", "b"], 3, allowed=[i not in (0, 21) for i in range(41)])[0].tolist() == [20, 1, 2]
+
+
+def test_case_and_parts_by_hand():
+    assert bm25.tokenize("The parseHTML of ERR_2") == ["the", "parsehtml", "parse", "html", "of", "err_2", "err", "2"]
+
+
 def test_explain_by_hand():
     rows = bm25.BM25(TOY).explain(["cat", "cat", "zebra", "dog"], 1)
     assert [(row.term, row.repeats, row.count, row.df) for row in rows] == [("cat", 2, 1, 2), ("zebra", 1, 0, 0), ("dog", 1, 1, 2)]

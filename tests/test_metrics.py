@@ -793,6 +793,11 @@ def test_undefined_values_are_refused(bad):
             metrics.paired_bootstrap(dict(enumerate(a)), dict(enumerate(b)))
 
 
+def test_a_table_of_values_is_no_list_of_values():
+    with pytest.raises(ValueError, match="one finite number"):
+        metrics.paired_bootstrap(np.ones((6, 1)), np.zeros((6, 1)))
+
+
 def test_different_queries_are_refused():
     with pytest.raises(ValueError, match="not 6 and 5"):
         metrics.paired_bootstrap(A, B[:5])

@@ -35,6 +35,12 @@ def test_a_masked_score_is_never_looked_at():
     assert ranking.top_k([np.nan, np.inf, 1.0], 3, allowed=[False, False, True]).tolist() == [2]
 
 
+def test_nan_is_refused_wherever_it_stands():
+    for scores in ([np.nan, 1.0, 2.0], [1.0, np.nan, 2.0], [1.0, 2.0, np.nan]):
+        with pytest.raises(ValueError, match="NaN"):
+            ranking.top_k(scores, 1)
+
+
 def test_definition_by_hand():
     assert ranking.top_k_by_definition([1, 2, 1], 2) == [1, 0]
     assert ranking.top_k_by_definition([1, 2, 1], 2, [True, False, True]) == [0, 2]

@@ -1,0 +1,136 @@
+"""Negative controls: a copy of a module with one planted bug must turn the module's own hand-made tests red."""
+
+import importlib
+import inspect
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BUGS = {
+    "ranking": [
+        ("-scores if", "scores if", "lowest first"),
+        ("falling <= kth_best", "falling < kth_best", "ties of the k-th dropped"),
+        ("[:k]           # stable", "[:k + 1]           # stable", "k off by one"),
+        ("np.partition(falling, k - 1)[k - 1]", "np.partition(falling, k - 1)[0]", "threshold of the best"),
+        ("scores = scores[positions]                                     #", "pass  #", "mask left out of the scores"),
+        ("np.flatnonzero(check_mask", "np.flatnonzero(~check_mask", "swapped mask"),
+        ("(-scores[i], i)", "(-scores[i], -i)", "reversed ties in the definition"),
+        ("not np.isfinite(scores).all()", "False", "NaN let through"),
+    ],
+    "bm25": [
+        ("np.log(1 + (n - df + 0.5) / (df + 0.5))", "np.log((n - df + 0.5) / (df + 0.5))", "idf without the 1"),
+        ("np.log(1 + (n - df + 0.5) / (df + 0.5))", "np.log(1 + (n - df + 0.5) / df)", "0.5 forgotten"),
+        ("1 - b + b * length / mean_length, k1", "1 - b * b * length / mean_length, k1", "b squared"),
+        ("1 - b + b * length / mean_length, k1", "1 - b + b * mean_length / length, k1", "lengths upside down"),
+        ('"atire": lambda count, norm, k1, delta: count * (k1 + 1)', '"atire": lambda count, norm, k1, delta: count * k1 + 1',
+         "precedence of k1 + 1"),
+        ("np.maximum(0, np.log((n - df + 0.5) / (df + 0.5)))", "np.log((n - df + 0.5) / (df + 0.5))", "negative idf"),
+        ("(k1 + 1) * (count / norm + delta)", "count * (k1 + 1) * (count / norm + delta)", "BM25L times the count"),
+        ("count * (k1 + 1) / (count + k1 * norm) + delta", "count * (k1 + 1) / (count + k1 * norm)", "delta dropped"),
+        ("df = sum(term in tokens for tokens in token_lists)", "df = sum(tokens.count(term) for tokens in token_lists)",
+         "df as total occurrences, definition"),
+        ("df = np.diff(self.starts)\n", "df = np.add.reduceat(self.counts, self.starts[:-1]) if n_terms else counts\n",
+         "df as total occurrences, array form"),
+        ("np.unique(term_ids * n + document_ids", "np.unique(term_ids * (n - 1) + document_ids", "keys that collide"),
+        ("weights, ceiling, row = weights * repeats", "weights, ceiling, row = weights", "repeats do not count"),
+        ("return np.bincount(documents, weights, minlength=n)", "return np.bincount(documents, minlength=n)", "a dropped weight"),
+        ("kept = allowed[documents]", "kept = ~allowed[documents]", "swapped mask"),
+        ("np.lexsort((candidates, -scores))[:k]", "np.lexsort((-candidates, -scores))[:k]", "reversed ties"),
+        ("np.lexsort((candidates, -scores))[:k]", "np.lexsort((candidates, -scores))[:k + 1]", "k off by one"),
+        ("scores = scores + _look_up(terms[number], candidates)", "scores = _look_up(terms[number], candidates)",
+         "a dropped sum"),
+        ("accumulator[candidates] = 0", "pass", "accumulator not reset"),
+        ("repeats * rarity * part", "rarity * part", "explain forgets repeats"),
+        ("token.casefold()", "token", "case kept"),
+        ("if part != piece:", "if False:", "no parts"),
+    ],
+    "fusion": [
+        ("enumerate(items, start=1)", "enumerate(items)", "ranks from 0"),
+        ("1 / (k + rank)\n\n\ndef", "1 / (k * rank)\n\n\ndef", "product for sum"),
+        ("1 / (k + rank)\n\n\ndef", "1 / (k + rank + 1)\n\n\ndef", "k off by one"),
+        ("weight * rrf_term", "rrf_term", "weights ignored"),
+        ("first_rank.setdefault(item, rank)", "first_rank[item] = rank", "last occurrence counts"),
+        ("reverse=True", "reverse=False", "worst first"),
+        ("items = sorted(scores)", "items = sorted(scores, reverse=True)", "reversed ties"),
+        ("math.fsum(each) for item, each in terms.items()}, top_n)\n\n\ndef min_max", "max(each) for item, each in "
+         "terms.items()}, top_n)\n\n\ndef min_max", "maximum for sum"),
+        ("dict.fromkeys(scores, 1.0)", "dict.fromkeys(scores, 0.0)", "a single hit is worth nothing"),
+        ("(score - low) / (high - low) for", "score / high for", "minimum not taken off"),
+        ("weight * score)", "score)", "weights ignored in the sum"),
+        ("items[:top_n]", "items[:top_n and top_n + 1]", "top_n off by one"),
+    ],
+    "metrics": [
+        ("math.log2(rank + 1) for", "math.log2(rank + 2) for", "log2 of rank + 2"),
+        ("math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))\n\n", "math.log2(rank + 1) for rank, gain in "
+         "enumerate(gains, start=2))\n\n", "ranks from 2"),
+        ("sorted(gained.values(), reverse=True)[:k]", "sorted((gained.get(item, 0) for item in items), reverse=True)[:k]",
+         "ideal from what was retrieved only"),
+        ("sorted(gained.values(), reverse=True)[:k]", "sorted(gained.values(), reverse=True)", "ideal not cut at k"),
+        ("sorted(gained.values(), reverse=True)[:k]", "sorted(gained.values())[:k]", "ideal upside down"),
+        ("items[:k]])", "items[:k - 1]])", "k off by one in nDCG"),
+        ("2**grade - 1", "2**grade", "exponential gain without - 1"),
+        ("for item in items[:k])", "for item in items[:k + 1])", "k off by one"),
+        ("_count_found(ranking, relevant, k) / k ", "_count_found(ranking, relevant, k) / min(k, len(ranking)) ",
+         "precision over the list's length"),
+        ("_count_found(ranking, relevant, k) / len(_check_relevant(relevant))",
+         "_count_found(ranking, relevant, k) / min(k, len(_check_relevant(relevant)))", "recall capped at k"),
+        ("total += found / rank", "total += 1 / rank", "precision forgotten in AP"),
+        ("return total / len(relevant)", "return total / max(found, 1)", "AP over what was found"),
+        ("return 1 / rank", "return 1 / (rank + 1)", "reciprocal rank off by one"),
+        ("if grade > 0}", "if grade >= 0}", "a grade of 0 counts as relevant"),
+        ("run.get(query, [])) for query in qrels}", "run[query]) for query in qrels if query in run}", "unanswered dropped"),
+        ("math.fsum(defined) / len(defined)", "math.fsum(defined) / (len(defined) + 1)", "mean over one too many"),
+    ],
+}
+CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
+
+
+def with_bug(name, old, new):
+    """The module `name`, compiled anew from its source with one change."""
+    source = (ROOT / f"{name}.py").read_text(encoding="utf-8")
+    assert source.count(old) >= 1, f"{old!r} is no longer in {name}.py: plant the bug elsewhere"
+    module = types.ModuleType(name)
+    module.__file__ = str(ROOT / f"{name}.py")
+    exec(compile(source.replace(old, new, 1), f"{name}.py with a bug", "exec"), module.__dict__)
+    return module
+
+
+def hand_made_tests(name):
+    """The tests of a module that take no argument and draw nothing at random."""
+    tests = importlib.import_module(f"test_{name}")
+    return tests, [test for title, test in vars(tests).items() if title.startswith("test_") and callable(test)
+                   and not hasattr(test, "hypothesis") and not inspect.signature(test).parameters
+                   and "1000" not in title and "longer_random" not in title]
+
+
+def first_failure(name, module):
+    """The first hand-made test of `name` that fails on `module` in the module's place, or None."""
+    tests, functions = hand_made_tests(name)
+    original = vars(tests)[name]
+    setattr(tests, name, module)
+    try:
+        for test in functions:
+            try:
+                test()
+            except (Exception, pytest.fail.Exception):
+                return test.__name__
+    finally:
+        setattr(tests, name, original)
+
+
+@pytest.mark.parametrize("name, old, new, bug", CASES, ids=[f"{name}: {bug}" for name, *_, bug in CASES])
+def test_a_planted_bug_is_caught(name, old, new, bug):
+    assert first_failure(name, with_bug(name, old, new)) is not None
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_without_a_bug_all_is_green(name):
+    source = (ROOT / f"{name}.py").read_text(encoding="utf-8")
+    assert first_failure(name, with_bug(name, source[:40], source[:40])) is None
+    assert len(hand_made_tests(name)[1]) >= 8
+
+
+def test_there_are_at_least_25():
+    assert len(CASES) >= 25 and len(set(CASES)) == len(CASES)
