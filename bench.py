@@ -137,10 +137,10 @@ def bm25_races(n, targets, rounds):
     yield race(f"BM25, index build, {n:,} documents", lambda: bm25.BM25(corpus, k1=1.5),
                lambda: bm25s.BM25(k1=1.5, method="lucene").index(corpus, show_progress=False), "bm25s, NumPy",
                targets.get("build"), 3)
-    size = sum(array.nbytes for array in (index.documents, index.counts, index.weights, index.starts, index.ceilings))
-    rows = sum(row.nbytes for row in index.rows.values())
+    size = sum(array.nbytes for array in (index.documents, index.counts, index.weights, index.starts))
+    rows = [term.row for term in index.terms.values() if term.row is not None]
     print(f"memory, {n:,} documents: {len(index.documents):,} postings, {size / len(index.documents):.1f} bytes each, and "
-          f"{rows / len(index.documents):.1f} more for the rows of {len(index.rows)} common terms", file=sys.stderr)
+          f"{sum(row.nbytes for row in rows) / len(index.documents):.1f} more for the rows of the {len(rows)} common terms asked for", file=sys.stderr)
 
 
 def _check_bm25(index, peer, asked):

@@ -22,6 +22,7 @@ Not here: stemming, stop words, phrase queries, word segmentation of Chinese or 
 """
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -147,7 +148,7 @@ def score_by_definition(query_tokens, position, token_lists, k1=1.2, b=0.75, met
 
 
 class TermScore(NamedTuple):
-    """One row of `explain`: score = repeats * idf * tf_part."""
+    """One row of `explain`: score = repeats * idf * tf_part, as the index keeps it (rounded to a multiple of 2^-40)."""
 
     term: str
     repeats: int        # in the question
@@ -201,8 +202,7 @@ class BM25:
         self.starts = np.searchsorted(terms, np.arange(n_terms + 1))  # [n_terms + 1]
         df = np.diff(self.starts)
         self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
-        self.ceilings = np.maximum.reduceat(self.weights, self.starts[:-1]) if n_terms else np.empty(0)
-        self.rows = {int(number): self._row(number) for number in np.flatnonzero(df * COMMON > n)}
+        self.terms = {}                                               # number -> Term, made when first asked for
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
@@ -232,16 +232,8 @@ class BM25:
         """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
         k, visible = ranking.check_k(k), self._check_visible(visible)
         allowed = None if allowed is None else self._check_allowed(allowed)
-        accumulator, results = np.zeros(len(self.lengths)), []
-        for query_tokens in _check_tokens(queries):
-            query_tokens = list(_check_tokens(query_tokens))           # it may be an iterator, and is needed twice
-            terms = self._terms(query_tokens, visible)
-            positions, scores = search([term for term in terms if term.ceiling > 0], k, accumulator, allowed)
-            if len(positions) < k and any(term.ceiling == 0 for term in terms):
-                # subtle: a term of idf 0 (robertson, atire) adds nothing, but a document that contains it is a hit
-                positions, scores = self.top_k_by_definition(query_tokens, k, allowed, visible)
-            results.append((positions, scores))
-        return results
+        accumulator = np.zeros(len(self.lengths))
+        return [search(self._terms(query_tokens, visible), k, accumulator, allowed) for query_tokens in _check_tokens(queries)]
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
@@ -252,26 +244,38 @@ class BM25:
         n, mean_length = self._statistics(visible)
         rows = []
         for term, repeats in _count_repeats(query_tokens).items():
-            documents, counts, _ = self._postings(self.vocabulary.get(term), visible)
-            df, count = len(documents), int(counts[documents == position].sum())
+            documents, counts, weights = self._postings(self.vocabulary.get(term), visible)
+            here = documents == position
+            df, count, score = len(documents), int(counts[here].sum()), repeats * float(weights[here].sum())
             rarity = float(idf(df, n, self.parameters["method"])) if df else 0.0
             part = float(tf_part(count, self.lengths[position], mean_length, **self.parameters)) if count else 0.0
-            rows.append(TermScore(term, repeats, count, df, rarity, part, repeats * rarity * part))
+            rows.append(TermScore(term, repeats, count, df, rarity, part, score))
         return rows
 
     def _terms(self, query_tokens, visible):
-        """The question's known terms, rarest first: in this order everything is added up, so sums agree to the bit."""
+        """The question's known terms, rarest first."""
         found = []
         for term, repeats in _count_repeats(query_tokens).items():
             number = self.vocabulary.get(term)
-            documents, _, weights = self._postings(number, visible)
-            if len(documents):
-                ceiling = self.ceilings[number] if visible is None else weights.max()
-                row = self.rows.get(number) if visible is None else None
-                if repeats > 1:
-                    weights, ceiling, row = weights * repeats, ceiling * repeats, None if row is None else row * repeats
-                found.append((len(documents), term, Term(documents, weights, float(ceiling), row)))
-        return [each for _, _, each in sorted(found, key=lambda entry: entry[:2])]
+            if number is None:
+                continue
+            each = self._term(number) if visible is None else self._visible_term(number, visible)
+            if repeats > 1:
+                each = Term(each.documents, each.weights * repeats, each.ceiling * repeats, None)
+            found.append((len(each.documents), number, each))
+        return [each for _, _, each in sorted(found)]                  # no two numbers are equal: Term is never compared
+
+    def _term(self, number):
+        each = self.terms.get(number)
+        if each is None:
+            documents, _, weights = self._postings(number)
+            row = self._row(documents, weights) if len(documents) * COMMON > len(self.lengths) else None
+            each = self.terms[number] = Term(documents, weights, float(weights.max()), row)
+        return each
+
+    def _visible_term(self, number, visible):
+        documents, _, weights = self._postings(number, visible)
+        return Term(documents, weights, float(weights.max(initial=0)), None)
 
     def _postings(self, number, visible=None):
         """(documents, counts, weights) of one term; under `visible`, weighed anew by what is visible."""
@@ -283,8 +287,7 @@ class BM25:
         documents, counts = documents[kept], counts[kept]
         return documents, counts, self._weigh(documents, counts, len(documents), *self._statistics(visible))
 
-    def _row(self, number):
-        documents, _, weights = self._postings(number)
+    def _row(self, documents, weights):
         row = np.zeros(len(self.lengths))
         row[documents] = weights
         return row
@@ -296,8 +299,10 @@ class BM25:
     def _weigh(self, documents, counts, df, n, mean_length):
         if not len(documents):
             return np.empty(0)
-        return idf(df, n, self.parameters["method"]) * tf_part(
+        weights = idf(df, n, self.parameters["method"]) * tf_part(
             counts, self.lengths[documents], mean_length, **self.parameters)
+        # subtle: multiples of 2^-40 add up without rounding, so the order of adding cannot matter even in the last bit
+        return np.rint(weights * 2.0**40) / 2.0**40
 
     def _check_visible(self, visible):
         return None if visible is None else ranking.check_mask(visible, len(self.lengths), name="visible")
@@ -309,62 +314,66 @@ class BM25:
 # -- Top k without touching every posting (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations",
 #    Information Processing and Management 31(6), 1995) ----------------------------------------------------------------
 
-COMMON = 4              # a term in more than a quarter of all documents keeps its weights as a row
-LOOK_AHEAD = 4000       # before adding up more postings than this, look whether they can still matter
-SLACK = 1 - 1e-9        # sums of floats round; nothing is dropped that only rounding puts below the threshold
+COMMON = 8              # a term in more than an eighth of all documents keeps its weights as a row, once asked for
+LOOK_AHEAD = 4000       # postings of a term that are added up without asking whether they still matter
 
 
 def search(terms, k, accumulator, allowed=None):
-    """(positions, scores) of the k best documents for `terms`, rarest first, each of positive weights.
+    """(positions, scores) of the k best documents for `terms`, rarest first.
 
     A document outside the postings added up so far can reach at most `rest`, the sum of the ceilings of the terms to
-    come. Once the k-th best score seen is above that, no new document can get in: the remaining, common terms are only
-    looked up for the candidates there are, and each look-up lets more of them go.
+    come. Once k documents are sure to score more than that, no new document can get in: the remaining, common terms are
+    only looked up for the candidates there are, and each look-up lets more of them go.
 
     `accumulator` is a row of n zeros, and is left as one.
     """
     terms = terms if k else []
-    rest = np.append(np.cumsum([term.ceiling for term in reversed(terms)])[::-1], 0.0)      # [n_terms + 1]
-    candidates, added, threshold = _add_up(terms, rest, k, accumulator, allowed)
-    scores = accumulator[candidates]                                   # [n] -> [n_candidates]
-    accumulator[candidates] = 0
-    for number in range(added, len(terms)):
-        if len(candidates) > k:
-            threshold = max(threshold, _kth_best(scores, k))
-            kept = np.flatnonzero(scores + rest[number] >= threshold * SLACK)
-            candidates, scores = candidates[kept], scores[kept]
-        scores = scores + _look_up(terms[number], candidates)
-    if len(candidates) > k:
-        kept = np.flatnonzero(scores >= _kth_best(scores, k))
-        candidates, scores = candidates[kept], scores[kept]
-    order = np.lexsort((candidates, -scores))[:k]                      # the one order of ranking.py
+    rest = list(itertools.accumulate([0.0] + [term.ceiling for term in reversed(terms)]))[::-1]       # [n_terms + 1]
+    added, threshold = sum(len(term.documents) <= LOOK_AHEAD for term in terms), 0.0
+    found = _add_up(terms[:added], accumulator, allowed)
+    while True:
+        scores = accumulator.take(found)                               # [n] -> [n_found]
+        # subtle: a document stands in `found` up to `added` times, so the best k * added hold at least k documents
+        if len(found) > k * added > 0:
+            good = _kth_best(scores, k * added)
+            threshold = max(threshold, good)
+            if rest[added] >= threshold:
+                best = _distinct(found, scores >= good)
+                threshold = max(threshold, _look_ahead(terms[added:], best, accumulator.take(best), k))
+        if added == len(terms) or rest[added] < threshold:
+            break
+        found = np.concatenate([found, _add_up(terms[added:added + 1], accumulator, allowed)])
+        added += 1
+    candidates = _distinct(found, scores >= threshold - rest[added])
+    scores = accumulator.take(candidates)                              # [n] -> [n_candidates]
+    accumulator[found] = 0
+    for term, most in zip(terms[added:], rest[added:]):
+        kept = (scores >= threshold - most).nonzero()[0]
+        candidates, scores = candidates.take(kept), scores.take(kept)
+        scores += _look_up(term, candidates)
+    order = np.argsort(-scores, kind="stable")[:k]                     # candidates rise: ties go to the lower position
     return candidates[order].astype(np.int64), scores[order]
 
 
-def _add_up(terms, rest, k, accumulator, allowed):
-    """Add terms, rarest first, until no new document can get in: (candidates, number of terms added, threshold)."""
-    found, threshold = [np.empty(0, np.int32)], 0.0
-    for number, term in enumerate(terms):
-        if len(term.documents) > LOOK_AHEAD:
-            found = [np.concatenate(found)]
-            if len(found[0]) >= k:
-                threshold = max(threshold, _look_ahead(terms[number:], found[0], accumulator[found[0]], k))
-        if rest[number] < threshold * SLACK:
-            return np.concatenate(found), number, threshold
-        documents, weights = term.documents, term.weights
-        if allowed is not None:
-            kept = allowed[documents]
-            documents, weights = documents[kept], weights[kept]
-        before = accumulator[documents]
-        found.append(documents[before == 0])                           # weights are positive: 0 means not seen yet
-        accumulator[documents] = before + weights
-    return np.concatenate(found), len(terms), threshold
+def _add_up(terms, accumulator, allowed):
+    """Add all weights of `terms` to the accumulator; returns their documents, one after the other."""
+    documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
+    weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
+    if allowed is not None:
+        kept = allowed[documents]
+        documents, weights = documents[kept], weights[kept]
+    np.add.at(accumulator, documents, weights)
+    return documents
+
+
+def _distinct(found, mask):
+    """The documents of `found` where `mask` is True, rising and without repeats."""
+    documents = np.sort(found.take(mask.nonzero()[0]))                 # numpy.unique would hash: ten times the time
+    return np.concatenate([documents[:1], documents[1:][documents[1:] != documents[:-1]]])
 
 
 def _look_ahead(terms, candidates, scores, k):
-    """A score that k documents are sure to reach: that of the k-th best of the most promising, all terms looked up."""
-    best = np.flatnonzero(scores >= _kth_best(scores, k))[:2 * k]
-    candidates, scores = candidates[best], scores[best]
+    """A score that k documents are sure to reach: the k-th best of these candidates, with all terms looked up."""
     for term in terms:
         scores = scores + _look_up(term, candidates)
     return _kth_best(scores, k)
@@ -373,7 +382,7 @@ def _look_ahead(terms, candidates, scores, k):
 def _look_up(term, candidates):
     """The term's weight in each candidate, 0 where it does not occur: float64 [n_candidates]."""
     if term.row is not None:
-        return term.row[candidates]
+        return term.row.take(candidates)
     places = term.documents.searchsorted(candidates)
     places[places == len(term.documents)] = 0
     return np.where(term.documents[places] == candidates, term.weights[places], 0.0)

@@ -75,8 +75,11 @@ def maxsim_scorer(embedder):
         lengths = [embedder.count_tokens(text) for text in texts]
         lengths.append(embedder.count_tokens(question, kind="query"))
         _warn_of_cuts(lengths, embedder.max_tokens, "texts (counting the question)")
+        # all model calls before the first product: torch's threads and NumPy's, taking turns, wait for each other
+        # (50 texts of 236 word pieces: 4.7 s instead of 1.6 s)
         question_vectors = _word_vectors(*embedder.token_vectors(question, kind="query"))
-        return [maxsim(question_vectors, _word_vectors(*embedder.token_vectors(text))) for text in texts]
+        read = [embedder.token_vectors(text) for text in texts]
+        return [maxsim(question_vectors, _word_vectors(vectors, offsets)) for vectors, offsets in read]
     return score
 
 

@@ -144,6 +144,13 @@ def test_offsets_lie_in_the_text_in_order(small, text):
     assert len(vectors) == len(offsets) == min(64, small.count_tokens(text))
 
 
+def test_order_changes_no_bit_of_texts_that_share_batches(small):
+    texts = ["a b c d", "cat sat", "d c b a", "mat fly", "b b b b", "cat dog", "c", "the mat"]      # 4 and 2 pieces
+    vectors = small.encode(texts, batch_size=2)
+    assert (small.encode(texts[::-1], batch_size=2) == vectors[::-1]).all()
+    assert (small.encode(texts[3:] + texts[:3], batch_size=2) == np.roll(vectors, -3, axis=0)).all()
+
+
 def test_any_iterable_of_texts_will_do(small):
     expected = small.encode(["cat", "dog"]).tolist()
     for texts in (("cat", "dog"), iter(["cat", "dog"]), np.array(["cat", "dog"])):
@@ -182,6 +189,8 @@ def test_own_prefixes_go_in_front_once(copy, small):
         expected = small.encode([prefix + QUESTION])
         assert both.encode([QUESTION], kind) == approx(expected, abs=1e-6)
         assert both.encode([prefix + QUESTION], kind) == approx(expected, abs=1e-6)      # already there
+    one = embedding.load_embedder(copy("one", prompts={"query": "query : "}, default_prompt_name="query"))
+    assert one.encode([QUESTION]) == approx(small.encode([QUESTION]), abs=1e-6)
 
 
 @pytest.mark.parametrize("prompts, default, query, document", [
@@ -356,18 +365,19 @@ def test_a_model_without_word_pieces(copy):
         embedding.load_embedder(folder)
 
 
-def test_loading_prints_nothing_and_leaves_the_settings_alone(bert, capfd, small):
+def test_loading_and_reading_say_nothing_and_leave_the_settings_alone(bert, capfd, caplog, monkeypatch):
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
+    monkeypatch.setattr(logging.get_logger("transformers"), "propagate", True)           # so that caplog hears it
     before = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    embedding.load_embedder(bert).encode(["cat " * 100])
-    small.count_tokens("cat " * 100)
-    small.token_vectors("cat " * 100)
-    assert capfd.readouterr() == ("", "")
+    loaded = embedding.load_embedder(bert)
+    for method in (loaded.count_tokens, loaded.token_vectors, lambda text: loaded.encode([text])):
+        method("cat " * 100)
+    assert capfd.readouterr() == ("", "") and not caplog.records
     assert (logging.is_progress_bar_enabled(), logging.get_verbosity()) == before
-    SentenceTransformer(str(bert))                       # negative control: the library itself is not silent
-    assert "Loading weights" in capfd.readouterr().err
+    SentenceTransformer(str(bert)).tokenizer("cat " * 100)           # negative control: the library is not silent
+    assert "Loading weights" in capfd.readouterr().err and "longer than" in caplog.text
 
 
 # -- Planted bugs ------------------------------------------------------------------------------------------------------

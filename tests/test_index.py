@@ -222,10 +222,10 @@ def test_kth_best_is_the_kth_of_all(scores, data):
     assert index._kth_best(np.array(scores, np.float32), k) == sorted(scores, reverse=True)[k - 1]
 
 
-def test_what_ends_at_minus_1_ties_there():
-    longer = np.array([np.nextafter(np.float32(-1), np.float32(-2)), 0], np.float32)
-    assert index.cosine_top_k((1, 0), [longer, (-1, 0), longer], 1)[0].tolist() == [0]
-    assert index.cosine_top_k((1, 0), [(-1, 0), longer, (-1, 0)], 2)[0].tolist() == [0, 1]
+def test_what_exceeds_1_ties_at_1_however_much_its_length_is_off():
+    assert index.cosine_top_k((1, 0), [(1, 0), (1.0005, 0)], 1)[0].tolist() == [0]
+    assert index.cosine_top_k((1, 0), [(-1.0005, 0), (-1, 0)], 1)[0].tolist() == [0]
+    assert index.cosine_top_k((1, 0), [(-1, 0), (-1.0005, 0), (0, 1), (-1, 0)], 3)[0].tolist() == [2, 0, 1]
 
 
 def test_the_bound_by_hand():

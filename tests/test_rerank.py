@@ -50,7 +50,7 @@ def test_a_text_without_tokens_is_last_and_a_question_without_is_an_error():
 
 
 def test_formula_and_lesson(capsys):
-    question, text = np.array([(1, 0), (0, 1)]), np.array([(0.8, 0.6), (0, 1)])
+    question, text = np.array([(1, 0), (0, 1)]), np.array([(0.8, 0.6), (0.6, 0.8), (0, 1)])
     [formula] = re.findall(r"formula: maxsim = (.*)", rerank.maxsim.__doc__)
     assert eval(formula, {"question_vectors": question, "text_vectors": text}) == approx(rerank.maxsim(question, text))
     runpy.run_path(rerank.__file__, run_name="__main__")
