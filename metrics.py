@@ -31,7 +31,9 @@ Not here: files of other tools (trec.py), answers and refusals, which come with 
 nearly the same; tests of more than two systems at once, whose p-values would have to be corrected for it.
 """
 
+import bisect
 import math
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -145,26 +147,50 @@ def ndcg_at_k(ranking, gains, k, gain="linear"):
 
 
 def _apply_gain(gains, gain):
-    if not isinstance(gains, Mapping):
-        raise TypeError(f"gains must be a dict of item -> grade, not {type(gains).__name__}")
     if gain not in GAIN:
         raise ValueError(f"gain must be one of {', '.join(GAIN)}, not {gain!r}")
+    return {item: GAIN[gain](float(grade)) for item, grade in _check_grades(gains).items()}
+
+
+def _check_grades(gains):
+    if not isinstance(gains, Mapping):
+        raise TypeError(f"gains must be a dict of item -> grade, not {type(gains).__name__}")
     for item, grade in gains.items():
         if not 0 <= grade <= 1000:                                     # False for NaN; 2**1000 is still a float
             raise ValueError(f"the grade of {item!r} must be a number from 0 to 1000, not {grade}")
-    return {item: GAIN[gain](float(grade)) for item, grade in gains.items()}
+    return gains
 
 
 # -- Many questions ----------------------------------------------------------------------------------------------------
 
+
+class Judged(NamedTuple):
+    """One ranking, reduced to what the measures below need of it."""
+
+    ranks: list         # of the relevant items in it, rising
+    grades: list        # of the same items
+    ideal: list         # the grades of all relevant items, falling
+
+    def found(self, k):
+        """How many relevant items are among the first k."""
+        return bisect.bisect_right(self.ranks, k)
+
+    def ndcg(self, k, gain):
+        """nDCG@k, with `gain` a function of the grade."""
+        top = zip(self.ranks[:self.found(k)], self.grades)
+        return math.fsum(gain(grade) / math.log2(rank + 1) for rank, grade in top) / dcg(map(gain, self.ideal[:k]))
+
+
+# The functions above once more, as they are computed for many questions: each ranking is gone through once.
 MEASURES = {
-    "hit": lambda items, gains, k: hit_at_k(items, _relevant(gains), k),
-    "recall": lambda items, gains, k: recall_at_k(items, _relevant(gains), k),
-    "precision": lambda items, gains, k: precision_at_k(items, _relevant(gains), k),
-    "reciprocal_rank": lambda items, gains, k: reciprocal_rank(items[:k], _relevant(gains)),
-    "average_precision": lambda items, gains, k: average_precision(items[:k], _relevant(gains)),
-    "ndcg": lambda items, gains, k: ndcg_at_k(items, gains, k),
-    "ndcg_exponential": lambda items, gains, k: ndcg_at_k(items, gains, k, gain="exponential"),
+    "hit": lambda judged, k: float(judged.found(k) > 0),
+    "recall": lambda judged, k: judged.found(k) / len(judged.ideal),
+    "precision": lambda judged, k: judged.found(k) / k,
+    "reciprocal_rank": lambda judged, k: 1 / judged.ranks[0] if judged.found(k) else 0.0,
+    "average_precision": lambda judged, k: sum(
+        found / rank for found, rank in enumerate(judged.ranks[:judged.found(k)], start=1)) / len(judged.ideal),
+    "ndcg": lambda judged, k: judged.ndcg(k, GAIN["linear"]),
+    "ndcg_exponential": lambda judged, k: judged.ndcg(k, GAIN["exponential"]),
 }
 NEED_K = {"hit", "recall", "precision"}
 DEFAULT = ("hit@5", "recall@5", "precision@5", "reciprocal_rank", "average_precision", "ndcg@5")
@@ -194,40 +220,42 @@ def evaluate(run, qrels, measures=DEFAULT):
     if not qrels:
         raise ValueError("qrels holds no judged query: there is nothing to measure")
     parsed = {measure: _parse(measure) for measure in measures}
-    rankings = {query: _as_ranking(run.get(query, [])) for query in qrels}
-    per_query = {measure: {} for measure in parsed}
+    per_query, undefined = {measure: {} for measure in parsed}, 0
     for query, gains in qrels.items():
-        defined = any(_apply_gain(gains, "linear").values())
-        everything = max(len(rankings[query]), len(gains), 1)
+        judged = _judge(_as_ranking(run.get(query, [])), gains)
+        undefined += not judged.ideal
         for measure, (function, k) in parsed.items():
-            per_query[measure][query] = function(rankings[query], gains, k or everything) if defined else None
+            per_query[measure][query] = function(judged, k) if judged.ideal else None
     means = {measure: _mean(values.values()) for measure, values in per_query.items()}
-    return Evaluation(per_query, means, sum(not _relevant(gains) for gains in qrels.values()))
+    return Evaluation(per_query, means, undefined)
+
+
+def _judge(items, gains):
+    relevant = {item: float(grade) for item, grade in _check_grades(gains).items() if grade > 0}    # 0: judged, not relevant
+    ranks = [rank for rank, item in enumerate(items, start=1) if item in relevant]
+    return Judged(ranks, [relevant[items[rank - 1]] for rank in ranks], sorted(relevant.values(), reverse=True))
 
 
 def _parse(measure):
     name, at, k = measure.partition("@")
     if name not in MEASURES or (at and not k.isdecimal()) or (name in NEED_K and not at):
         raise ValueError(f"unknown measure {measure!r}: use one of {', '.join(MEASURES)}, cut at k as in 'recall@5'")
-    return MEASURES[name], order.check_k(int(k), least=1) if at else None
+    return MEASURES[name], order.check_k(int(k), least=1) if at else sys.maxsize      # without k: the whole ranking
 
 
 def _as_ranking(answer):
     """A ranking as it is; {item: score} sorted by score falling, then item rising."""
     if not isinstance(answer, Mapping):
         return _check_ranking(answer)
-    if not all(math.isfinite(score) for score in answer.values()):
+    if not all(map(math.isfinite, answer.values())):
         raise ValueError("a score in the run is NaN or infinite")
-    return sorted(sorted(answer), key=answer.get, reverse=True)
+    items = sorted(answer) if len(set(answer.values())) < len(answer) else answer     # the order of items is for ties
+    return sorted(items, key=answer.get, reverse=True)                 # stable, and reverse=True keeps ties in order
 
 
 def _mean(values):
     defined = [value for value in values if value is not None]
     return math.fsum(defined) / len(defined) if defined else None
-
-
-def _relevant(gains):
-    return {item for item, grade in gains.items() if grade > 0}        # subtle: a grade of 0 is judged, not relevant
 
 
 def _check_relevant(relevant):

@@ -177,16 +177,18 @@ def test_ties_go_to_the_lower_position_and_k_cuts_them():
 
 
 def test_looking_common_words_up_by_hand():
-    """40 documents hold "a", two of them "b" as well: with b added up, a is only looked up for those two."""
-    corpus = [["a"]] * 20 + [["a", "b"], ["a", "b", "b"]] + [["a"]] * 18 + [["c"]]
+    """The rare b is added up; the common a is looked up for b's documents, and lifts 1 above 0, which has b twice."""
+    corpus = [["b", "b"], ["b", "a"], ["b"], ["b"], ["b"]] + [["a"]] * 11 + [["c"]] * 984
     index = bm25.BM25(corpus, b=0)
-    a, b = math.log(1 + 1.5/40.5), math.log(1 + 39.5/2.5)
+    a, b = math.log(1 + (1000 - 12 + 0.5) / 12.5), math.log(1 + (1000 - 5 + 0.5) / 5.5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bm25, "LOOK_AHEAD", 10)
-        for positions, scores in index.top_k_many([["b", "a"], ["a", "b"]], 2):
-            assert positions.tolist() == [21, 20]
-            assert scores == approx([b * 2 / (2 + 1.2) + a / 2.2, b / 2.2 + a / 2.2])
-        assert index.top_k(["a", "b"], 3, allowed=[i not in (0, 21) for i in range(41)])[0].tolist() == [20, 1, 2]
+        for positions, scores in index.top_k_many([["b", "a"], ["a", "b"]], 1):
+            assert positions.tolist() == [1] and scores == approx([b / 2.2 + a / 2.2])
+        positions, scores = index.top_k(["a", "b"], 3, allowed=[i != 1 for i in range(1000)])
+        assert positions.tolist() == [0, 2, 3] and scores == approx([b * 2 / (2 + 1.2), b / 2.2, b / 2.2])
+        far_ahead = bm25.BM25([["b"] * 20, *corpus[1:]], b=0)             # the second place is decided among the others
+        assert far_ahead.top_k(["a", "b"], 2)[0].tolist() == [0, 1]
 
 
 def test_case_and_parts_by_hand():
@@ -325,26 +327,12 @@ def test_pruned_top_k_equals_the_plain_form_on_a_corpus_with_common_and_rare_wor
 
 def test_pruning_leaves_common_words_alone(monkeypatch):
     """What pruning is for: a question of one rare and one common word never adds up the common word's postings."""
+    touched, add_up = [], bm25._add_up
     monkeypatch.setattr(bm25, "LOOK_AHEAD", 10)
+    monkeypatch.setattr(bm25, "_add_up", lambda *arguments: touched.append(add_up(*arguments)) or touched[-1])
     corpus = [["common", "rare"] if i < 20 else ["common", "filler"] for i in range(2000)]
-    index = bm25.BM25(corpus)
-    accumulator = Recorder(np.zeros(2000))
-    bm25.search(index._terms(["common", "rare"], None), 5, accumulator)
-    assert accumulator.touched == set(range(20)) and not accumulator.row.any()
-
-
-class Recorder:
-    """An accumulator that remembers which of its places were written."""
-
-    def __init__(self, row):
-        self.row, self.touched = row, set()
-
-    def __getitem__(self, places):
-        return self.row[places]
-
-    def __setitem__(self, places, values):
-        self.touched |= set(places.tolist())
-        self.row[places] = values
+    assert bm25.BM25(corpus).top_k(["common", "rare"], 5)[0].tolist() == [0, 1, 2, 3, 4]
+    assert set(np.concatenate(touched).tolist()) == set(range(20))
 
 
 @given(CORPUS, TOKENS, st.data())

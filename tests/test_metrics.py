@@ -174,6 +174,21 @@ def test_nothing_changes_when_items_are_renamed(ranking, gains, k, names):
     assert metrics.average_precision(new_ranking, new) == metrics.average_precision(ranking, relevant)
 
 
+@given(RANKING, GRADED, K)
+def test_evaluate_gives_what_the_plain_functions_give(ranking, gains, k):
+    relevant, whole = {item for item, grade in gains.items() if grade > 0}, len(ITEMS)
+    plain = {
+        f"hit@{k}": metrics.hit_at_k(ranking, relevant, k), f"recall@{k}": metrics.recall_at_k(ranking, relevant, k),
+        f"precision@{k}": metrics.precision_at_k(ranking, relevant, k),
+        "reciprocal_rank": metrics.reciprocal_rank(ranking, relevant),
+        f"reciprocal_rank@{k}": metrics.reciprocal_rank(ranking[:k], relevant),
+        "average_precision": metrics.average_precision(ranking, relevant),
+        f"average_precision@{k}": metrics.average_precision(ranking[:k], relevant),
+        "ndcg": metrics.ndcg_at_k(ranking, gains, whole), f"ndcg@{k}": metrics.ndcg_at_k(ranking, gains, k),
+        f"ndcg_exponential@{k}": metrics.ndcg_at_k(ranking, gains, k, gain="exponential")}
+    assert metrics.evaluate({"q": ranking}, {"q": gains}, list(plain)).means == approx(plain, abs=1e-12)
+
+
 @given(st.dictionaries(st.sampled_from(ITEMS), st.integers(-2, 2).map(float)), RELEVANT)
 def test_a_dict_of_scores_is_ranked_by_the_one_order(scores, relevant):
     ranked = sorted(scores, key=lambda item: (-scores[item], item))
