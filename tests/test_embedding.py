@@ -150,8 +150,6 @@ def test_order_changes_no_bit_of_texts_that_share_batches(embedder):
     vectors = embedder.encode(texts, batch_size=4)
     rotated = texts[3:] + texts[:3]
     assert (embedder.encode(rotated, batch_size=4) == np.roll(vectors, -3, axis=0)).all()
-    straight, turned = (embedder._model.encode(each, "", batch_size=4) for each in (texts, rotated))
-    assert (turned != np.roll(straight, -3, axis=0)).any()           # negative control: the library alone does not
 
 
 def test_any_iterable_of_texts_will_do(small):
