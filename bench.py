@@ -115,7 +115,7 @@ def unit_vectors(n, dim=384, seed=0):
 
 
 def bm25_races(n, targets, rounds):
-    """Index build and top 10 against bm25s, both backends, and against our own plain form."""
+    """Index build and top 10 against bm25s, both backends, and against our own plain form; a note on memory."""
     import bm25s
 
     import bm25
@@ -131,16 +131,22 @@ def bm25_races(n, targets, rounds):
         return lambda: peers[backend].retrieve(asked, k=10, show_progress=False, n_threads=0)
 
     label, ours = f"BM25, top 10, 200 questions, {n:,} documents", lambda: index.top_k_many(asked, 10)
+    plain = lambda: [index.top_k_by_definition(query, 10) for query in asked]      # noqa: E731
     yield race(label, ours, search("numpy"), "bm25s, NumPy", targets.get("numpy"), rounds)
     yield race(label, ours, search("numba"), "bm25s, Numba", targets.get("numba"), rounds)
-    yield race(label, ours, lambda: [index.top_k_by_definition(query, 10) for query in asked], "our plain form", None, 3)
+    yield race(label, ours, plain, "our plain form", None, 3)
     yield race(f"BM25, index build, {n:,} documents", lambda: bm25.BM25(corpus, k1=1.5),
                lambda: bm25s.BM25(k1=1.5, method="lucene").index(corpus, show_progress=False), "bm25s, NumPy",
                targets.get("build"), 3)
-    size = sum(array.nbytes for array in (index.documents, index.counts, index.weights, index.starts))
-    rows = [term.row for term in index.terms.values() if term.row is not None]
-    print(f"memory, {n:,} documents: {len(index.documents):,} postings, {size / len(index.documents):.1f} bytes each, and "
-          f"{sum(row.nbytes for row in rows) / len(index.documents):.1f} more for the rows of the {len(rows)} common terms asked for", file=sys.stderr)
+    yield memory(index)
+
+
+def memory(index):
+    """What the postings of a BM25 index take, in words."""
+    n, size = len(index.documents), sum(array.nbytes for array in (index.documents, index.counts, index.weights))
+    rows = [term.row.nbytes for term in index.terms.values() if term.row is not None]
+    return (f"BM25 index of {len(index.lengths):,} documents: {n:,} postings of {size / n:.0f} bytes; the {len(rows)} "
+            f"common terms that were asked for keep rows of {sum(rows) / n:.1f} bytes a posting more")
 
 
 def _check_bm25(index, peer, asked):
@@ -159,7 +165,7 @@ def rank_bm25_races(rounds):
     corpus, asked = synthetic_corpus(20_000)
     index, peer = bm25.BM25(corpus), rank_bm25.BM25Okapi(corpus)
     yield race("BM25, top 10, 5 questions, 20,000 documents", lambda: index.top_k_many(asked[:5], 10),
-               lambda: [np.argsort(peer.get_scores(query))[::-1][:10] for query in asked[:5]], "rank-bm25", None, rounds)
+               lambda: [np.argsort(-peer.get_scores(query))[:10] for query in asked[:5]], "rank-bm25", None, rounds)
 
 
 def cosine_races(n, rounds):
@@ -253,15 +259,18 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description="Side by side with the libraries people would use instead.")
     parser.add_argument("--small", action="store_true", help="a twentieth of the data; writes no result")
     options = parser.parse_args(arguments)
-    races = []
+    races, notes = [], [machine()]
     for each in all_races(options.small):
-        races.append(each)
-        print(f"{each.task} / {each.peer}: {statistics.median(each.ratios):.2f}", file=sys.stderr)
-    text = f"{table(races)}\n\n{machine()}"
+        if isinstance(each, str):
+            notes.append(each)
+        else:
+            races.append(each)
+            print(f"{each.task} / {each.peer}: {statistics.median(each.ratios):.2f}", file=sys.stderr)
+    text = table(races) + "\n\n" + "\n".join(f"- {note}" for note in notes)
     print(text)
     if not options.small:
-        RESULT.write_text(f"# Side by side\n\nMade by `make bench`: each ratio is the peer's time by ours, so above 1 ours "
-                          f"is faster;\nmedian and range over the rounds of one run.\n\n{text}\n", encoding="utf-8")
+        RESULT.write_text("# Side by side\n\nMade by `make bench`. A ratio is the peer's time by ours, so above 1 ours is "
+                          f"faster;\nmedian and range over the rounds of one run.\n\n{text}\n", encoding="utf-8")
     return 0
 
 

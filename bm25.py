@@ -233,7 +233,7 @@ class BM25:
         k, visible = ranking.check_k(k), self._check_visible(visible)
         allowed = None if allowed is None else self._check_allowed(allowed)
         accumulator = np.zeros(len(self.lengths))
-        return [search(self._terms(query_tokens, visible), k, accumulator, allowed) for query_tokens in _check_tokens(queries)]
+        return [search(self._terms(tokens, visible), k, accumulator, allowed) for tokens in _check_tokens(queries)]
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
@@ -263,7 +263,7 @@ class BM25:
             if repeats > 1:
                 each = Term(each.documents, each.weights * repeats, each.ceiling * repeats, None)
             found.append((len(each.documents), number, each))
-        return [each for _, _, each in sorted(found)]                  # no two numbers are equal: Term is never compared
+        return [each for _, _, each in sorted(found)]                  # numbers differ, so Terms are never compared
 
     def _term(self, number):
         each = self.terms.get(number)

@@ -231,7 +231,8 @@ def evaluate(run, qrels, measures=DEFAULT):
 
 
 def _judge(items, gains):
-    relevant = {item: float(grade) for item, grade in _check_grades(gains).items() if grade > 0}    # 0: judged, not relevant
+    # subtle: a grade of 0 is judged, but not relevant
+    relevant = {item: float(grade) for item, grade in _check_grades(gains).items() if grade > 0}
     ranks = [rank for rank, item in enumerate(items, start=1) if item in relevant]
     return Judged(ranks, [relevant[items[rank - 1]] for rank in ranks], sorted(relevant.values(), reverse=True))
 

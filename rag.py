@@ -168,7 +168,8 @@ def main(arguments=None):
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     if not options.json:
-        print("answered by:", llm.MODEL if llm.has_key() else "the extractive reader (it quotes; no ANTHROPIC_API_KEY is set)")
+        quotes = "the extractive reader (it quotes; no ANTHROPIC_API_KEY is set)"
+        print("answered by:", llm.MODEL if llm.has_key() else quotes)
     return 0
 
 

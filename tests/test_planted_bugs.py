@@ -80,7 +80,7 @@ BUGS = {
         ("total += found / rank", "total += 1 / rank", "precision forgotten in AP"),
         ("return total / len(relevant)", "return total / max(found, 1)", "AP over what was found"),
         ("return 1 / rank", "return 1 / (rank + 1)", "reciprocal rank off by one"),
-        ("if grade > 0}    #", "if grade >= 0}    #", "a grade of 0 counts as relevant"),
+        ("if grade > 0}", "if grade >= 0}", "a grade of 0 counts as relevant"),
         ("for query, gains in qrels.items():", "for query, gains in [each for each in qrels.items() if each[0] in run]:",
          "unanswered dropped"),
         ("math.fsum(defined) / len(defined)", "math.fsum(defined) / (len(defined) + 1)", "mean over one too many"),
