@@ -127,4 +127,4 @@ def test_every_dependency_is_pinned_to_one_version():
               for name in re.findall(r'"([^"]+)"', block)]
     assert listed and not [name for name in listed if not re.fullmatch(r"[\w.-]+==[\w.]+", name)]
     constraints = set((ROOT / "constraints.txt").read_text().lower().replace("_", "-").split())
-    assert {name.lower() for name in listed} <= constraints
+    assert {name.lower().replace("_", "-") for name in listed} <= constraints
