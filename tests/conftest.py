@@ -19,10 +19,10 @@ WORDS = "the a cat dog sat on mat chased birds fly quick carry over unused leave
 
 @pytest.fixture(scope="session")
 def embedder():
-    """The default embedder, all-MiniLM-L6-v2."""
-    import embedding
+    """The default embedder, all-MiniLM-L6-v2, the very one that rag.py uses."""
+    import rag
 
-    return embedding.load_embedder()
+    return rag.embedder()
 
 
 @pytest.fixture(scope="session")

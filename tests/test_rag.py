@@ -94,7 +94,7 @@ def test_retrieve_k_is_a_prefix_of_k_plus_1():
         assert rag.retrieve("wine", rag.CHUNKS, rag.VECTORS, k) == everything[:k]
 
 
-@pytest.mark.parametrize("question, said", zip(rag.EXAMPLES, ["178", "Alpaydin", llm.UNKNOWN]))
+@pytest.mark.parametrize("question, said", list(zip(rag.EXAMPLES, ["178", "Alpaydin", llm.UNKNOWN])))
 def test_the_three_examples_without_a_key(question, said):
     text, sources, response = rag.answer(question, rag.CHUNKS, rag.VECTORS)
     assert said in text and len(sources) == 3 and response is None
