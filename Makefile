@@ -7,16 +7,16 @@ export HF_HUB_OFFLINE ?= 1
 
 .PHONY: run test bench experiment
 run: .venv/run
-	$(BIN)/python rag.py
+	@$(BIN)/python rag.py
 
 test: .venv/test
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest
 
 experiment: .venv/run
-	$(BIN)/python eval_chunk_sizes.py --explain
+	@$(BIN)/python eval_chunk_sizes.py --explain
 
 bench: .venv/bench
-	$(BIN)/python bench.py
+	@$(BIN)/python bench.py
 
 # torch first: the packages below would otherwise pull its GPU build, several gigabytes
 .venv/torch: constraints.txt

@@ -50,7 +50,8 @@ def console_blocks():
 def recipe(target):
     """The commands that `make target` runs once everything is installed."""
     makefile = (ROOT / "Makefile").read_text()
-    return re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1].replace("$(BIN)/python", sys.executable).split("\n")[:-1]
+    lines = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1].splitlines()
+    return [line.lstrip("\t@").replace("$(BIN)/python", sys.executable) for line in lines]
 
 
 def test_readme_shows_what_make_run_prints():
@@ -138,6 +139,9 @@ def test_formula_equals_the_code(module, name):
     ("bm25", "cat  df 2  count 1  idf 0.6931 * tf part 0.4124 = 0.2858"),
     ("fusion", "0.032522 = 1/(60 + 1) + 1/(60 + 2)"),
     ("metrics", "DCG@3 = 2/log2(2) + 0/log2(3) + 1/log2(4)"),
+    ("index", "with document 0 forbidden: [1, 3, 2]"),
+    ("rerank", "MaxSim (0.80 + 1.00) / 2 = 0.90"),
+    ("documents", "Wine recognition dataset"),
 ])
 def test_lesson_prints_its_worked_example(name, line):
     with contextlib.redirect_stdout(io.StringIO()) as output:
