@@ -25,7 +25,7 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -196,10 +196,9 @@ class BM25:
         self.vocabulary, term_ids, self.lengths = _number_terms(token_lists)
         n, n_terms = len(self.lengths), len(self.vocabulary)
         document_ids = np.repeat(np.arange(n), self.lengths)          # [n] -> [n_tokens]
-        keys, counts = np.unique(term_ids * n + document_ids, return_counts=True)   # sorted: by term, then document
-        terms, documents = np.divmod(keys, max(n, 1))                 # [n_postings] each
-        self.documents, self.counts = documents.astype(np.int32), counts.astype(np.int32)
-        self.starts = np.searchsorted(terms, np.arange(n_terms + 1))  # [n_terms + 1]
+        keys, counts = _count_equal(np.sort(term_ids * n + document_ids))           # by term, then document
+        self.documents, self.counts = (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32)    # [n_postings]
+        self.starts = np.searchsorted(keys, np.arange(n_terms + 1) * n)             # [n_terms + 1]
         df = np.diff(self.starts)
         self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
         self.terms = {}                                               # number -> Term, made when first asked for
@@ -396,14 +395,15 @@ def _number_terms(token_lists):
     """Give each term a number in order of appearance: (vocabulary, term ids [n_tokens], lengths [n])."""
     if isinstance(token_lists, str):
         raise TypeError("token_lists is one string: give a list of token lists, [tokenize(text) for text in texts]")
-    vocabulary, ids, lengths = {}, [], []
+    vocabulary, ids, lengths = defaultdict(), [], []
+    vocabulary.default_factory = vocabulary.__len__                   # a term not seen before gets the next number
     for tokens in token_lists:
         before = len(ids)
-        ids.extend(vocabulary.setdefault(token, len(vocabulary)) for token in _check_tokens(tokens))
+        ids.extend(map(vocabulary.__getitem__, _check_tokens(tokens)))
         lengths.append(len(ids) - before)
     if not all(isinstance(term, str) for term in vocabulary):
         raise TypeError("tokens must be strings")
-    return vocabulary, np.array(ids, np.int64), np.array(lengths, np.int64)
+    return dict(vocabulary), np.array(ids, np.int64), np.array(lengths, np.int64)
 
 
 def _count_repeats(query_tokens):
@@ -411,6 +411,12 @@ def _count_repeats(query_tokens):
     if not all(isinstance(term, str) for term in repeats):
         raise TypeError("the question's tokens must be strings")
     return repeats
+
+
+def _count_equal(keys):
+    """The distinct among sorted `keys`, and how often each occurs."""
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))                # where the next key begins
+    return keys[starts], np.diff(starts, append=len(keys))
 
 
 def _check_tokens(tokens):

@@ -33,7 +33,7 @@ BUGS = {
          "df as total occurrences, definition"),
         ("df = np.diff(self.starts)\n", "df = np.add.reduceat(self.counts, self.starts[:-1]) if n_terms else counts\n",
          "df as total occurrences, array form"),
-        ("np.unique(term_ids * n + document_ids", "np.unique(term_ids * (n - 1) + document_ids", "keys that collide"),
+        ("np.sort(term_ids * n + document_ids)", "np.sort(term_ids * (n - 1) + document_ids)", "keys that collide"),
         ("each.weights * repeats", "each.weights", "repeats do not count"),
         ("return np.bincount(documents, weights, minlength=n)", "return np.bincount(documents, minlength=n)", "a dropped weight"),
         ("kept = allowed[documents]", "kept = ~allowed[documents]", "swapped mask"),
