@@ -187,10 +187,10 @@ def plot(rows, path):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    sizes = [row.size for row in rows]
+    sizes, strict = [row.size for row in rows], [np.mean(row.found_strictly) for row in rows]
     figure, (top, bottom) = pyplot.subplots(2, sharex=True, figsize=(8, 7), layout="constrained")
-    top.plot(sizes, [np.mean(row.found) for row in rows], "o-", label="hit rate")
-    top.plot(sizes, [np.mean(row.found_strictly) for row in rows], "s--", label="strict: right document, whole token")
+    top.plot(sizes, [np.mean(row.found) for row in rows], "o-", markersize=11, label="hit rate")
+    top.plot(sizes, strict, "s--", markersize=5, label="strict: right document, whole token")
     top.plot(sizes, [row.unseen for row in rows], "v:", color="gray", label="word pieces the model never reads")
     top.set(ylim=(-0.03, 1.03), ylabel="share", title=f"The break experiment ({SETTING})")
     bottom.plot(sizes, [row.words_sent for row in rows], "o-", color="tab:red", label="words sent, three chunks")
