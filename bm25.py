@@ -1,7 +1,7 @@
 """Step 2 of 22 — Which chunks share the question's rare words? Before: ranking.py. Next: fusion.py.
 
 BM25 scores a document by the question's words in it. A rare word is worth more than a common one (idf); a word that
-comes again is worth less each time (the count saturates at rate k1); a long document gets less for the same count (b).
+comes again is worth less each time (the count saturates); a long document gets less for the same count.
 
     token_lists   one list of tokens for each document        toy: [["the", "cat", "sat", ...], ...]
     n             number of documents                         toy: 4
@@ -12,11 +12,13 @@ comes again is worth less each time (the count saturates at rate k1); a long doc
     k1, b, delta  how slowly a count saturates; how much length matters; what any match is worth (BM25L and BM25+ only)
     norm          1 - b + b * length / mean_length            toy, b = 0.75: 1.375 for document 0
     posting       one (term, document) pair that occurs; the postings of a term are stored side by side
+    allowed       a mask of documents that may be returned; all are still counted in n, df and mean_length
+    visible       a mask of documents that may be known of: n, df and mean_length count these alone
 
 score(document) = sum over the question's tokens of idf * tf_part, a repeated token counting each time. Five variants,
-from Kamphuis, de Vries, Boytsov and Lin, "Which BM25 Do You Mean?" (ECIR 2020), table 1; two differ on purpose:
+from Kamphuis, de Vries, Boytsov and Lin, "Which BM25 Do You Mean?" (ECIR 2020), table 1; three differ on purpose:
 robertson's idf is floored at 0, so that no match can count against a document, and BM25L and BM25+ add delta only
-to documents that contain the term (some libraries add it to every document, which cannot change any ranking).
+to documents that contain the term (some libraries add it to every document; with BM25+ that changes no ranking).
 
 Not here: stemming, stop words, phrase queries, word segmentation of Chinese or Thai (their character pairs are used).
 """
@@ -31,59 +33,6 @@ from typing import NamedTuple
 import numpy as np
 
 import ranking
-
-# -- Tokens: an identifier is findable as a whole and by its parts ----------------------------------------------------
-
-
-# `re` knows neither the capitals nor the combining marks of all scripts
-UPPER = "".join(filter(str.isupper, map(chr, range(0x20000))))
-MARKS = "".join(c for c in map(chr, range(0x300, 0x20000)) if unicodedata.category(c)[0] == "M")
-UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"                            # Thai, Lao, Burmese, Khmer
-            "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff")   # kana, Han, hangul
-LOWER = rf"(?:[^\W\d_{UPPER}{UNSPACED}]|[{MARKS}])"
-WORD = rf"[^\W_](?:[^\W_]|[{MARKS}])*"
-COMPOUND = re.compile(
-    rf"(?:[^\W\d_]\.){{2,}}(?!\w)"                                    # U.S.
-    rf"|{WORD}(?:[-_./\\:@&+#',]{{1,3}}{WORD})*(?:(?:\+\+|\#)(?!\w))?"   # INV-2291  0..16  don't  C++
-)
-PIECE = re.compile(WORD)                                              # INV-2291 -> INV, 2291
-PART = re.compile(rf"[{UNSPACED}]+|\d+|[{UPPER}]+(?!{LOWER})|[{UPPER}]?{LOWER}+")   # parseHTMLPage2: parse HTML Page 2
-SAME = str.maketrans("’‐‑–−", "'----", "\u00ad\u200c\u200d\u2060")   # typographic twins; soft hyphen and joiners go
-
-
-def tokenize(text):
-    """The tokens of `text`: folded to one case and Unicode form, each compound followed by its parts.
-
-    Parts end at punctuation, where letters meet digits, and at a capital in the middle; text written without spaces
-    gives its character pairs and its characters. Raises TypeError for anything but a string.
-
-    >>> tokenize("The invoice INV-2291 failed: ERR_CONN_RESET")
-    ['the', 'invoice', 'inv-2291', 'inv', '2291', 'failed', 'err_conn_reset', 'err', 'conn', 'reset']
-    >>> tokenize("camelCase, C++ and 0..16")
-    ['camelcase', 'camel', 'case', 'c++', 'c', 'and', '0..16', '0', '16']
-    >>> tokenize("東京都")
-    ['東京都', '東京', '京都', '東', '京', '都']
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"tokenize takes a string, not {type(text).__name__}")
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(SAME))
-    return [token for compound in COMPOUND.findall(text) for token in _with_parts(compound)]
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _with_parts(compound):
-    tokens = [compound]
-    for piece in PIECE.findall(compound):
-        if piece != compound:
-            tokens.append(piece)
-        for part in PART.findall(piece):
-            if part != piece:
-                tokens.append(part)
-            if len(part) > 1 and re.match(f"[{UNSPACED}]", part):
-                tokens += [a + b for a, b in zip(part, part[1:]) if a + b != part] + list(part)
-    return tuple(token.casefold() for token in tokens)
-
 
 # -- The two factors, one equation each. They take numbers or arrays of the same shape --------------------------------
 
@@ -174,9 +123,9 @@ class BM25:
     Postings are sorted by term, then document; those of term t stand at starts[t]:starts[t + 1]. A posting takes 16
     bytes; a term of more than n / COMMON documents takes 8 * n more, its weights as a row.
 
-        documents  [n_postings] int32    which document        weights   [n_postings] float64   idf * tf_part
-        counts     [n_postings] int32    how often             starts    [n_terms + 1] int64
-        lengths    [n] int64             tokens in each        ceilings  [n_terms] float64      each term's best weight
+        documents  [n_postings] int32    which document        weights     [n_postings] float64   idf * tf_part
+        counts     [n_postings] int32    how often             starts      [n_terms + 1] int64
+        lengths    [n] int64             tokens in each        vocabulary  term -> its number
 
     `visible` (a mask [n]) in the methods below makes n, df and mean_length those of the visible documents alone, so
     that a score betrays nothing of the others, and scores only them.
@@ -300,7 +249,7 @@ class BM25:
             return np.empty(0)
         weights = idf(df, n, self.parameters["method"]) * tf_part(
             counts, self.lengths[documents], mean_length, **self.parameters)
-        # subtle: multiples of 2^-40 add up without rounding, so the order of adding cannot matter even in the last bit
+        # subtle: multiples of 2^-40 (below 2^12) add up without rounding, so their order cannot matter, to the last bit
         return np.rint(weights * 2.0**40) / 2.0**40
 
     def _check_visible(self, visible):
@@ -310,8 +259,114 @@ class BM25:
         return ranking.check_mask(allowed, len(self.lengths))
 
 
-# -- Top k without touching every posting (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations",
-#    Information Processing and Management 31(6), 1995) ----------------------------------------------------------------
+# -- From a corpus to postings, and the checks -------------------------------------------------------------------------
+
+
+def _number_terms(token_lists):
+    """Give each term a number in order of appearance: (vocabulary, term ids [n_tokens], lengths [n])."""
+    if isinstance(token_lists, str):
+        raise TypeError("token_lists is one string: give a list of token lists, [tokenize(text) for text in texts]")
+    vocabulary, ids, lengths = defaultdict(), [], []
+    vocabulary.default_factory = vocabulary.__len__                   # setdefault(term, len(vocabulary)), twice as fast
+    for tokens in token_lists:
+        before = len(ids)
+        ids.extend(map(vocabulary.__getitem__, _check_tokens(tokens)))
+        lengths.append(len(ids) - before)
+    if not all(isinstance(term, str) for term in vocabulary):
+        raise TypeError("tokens must be strings")
+    return dict(vocabulary), np.array(ids, np.int64), np.array(lengths, np.int64)
+
+
+def _count_repeats(query_tokens):
+    repeats = Counter(_check_tokens(query_tokens))
+    if not all(isinstance(term, str) for term in repeats):
+        raise TypeError("the question's tokens must be strings")
+    return repeats
+
+
+def _count_equal(keys):
+    """The distinct among sorted `keys`, and how often each occurs."""
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))                # where the next key begins
+    return keys[starts], np.diff(starts, append=len(keys))
+
+
+def _check_tokens(tokens):
+    if isinstance(tokens, (str, bytes)):
+        raise TypeError(f"{tokens[:40]!r} is one string, not a list of tokens: call tokenize on it first")
+    if tokens is None:
+        raise TypeError("None is not a list of tokens")
+    return tokens
+
+
+def _check_parameters(k1, b, method, delta):
+    if method not in IDF:
+        raise ValueError(f"method must be one of {', '.join(IDF)}, not {method!r}")
+    if not 0 <= k1 < np.inf:
+        raise ValueError(f"k1 must be a finite number >= 0, not {k1}")
+    if not 0 <= b <= 1:
+        raise ValueError(f"b must be in [0, 1], not {b}")
+    if not 0 <= delta < np.inf:
+        raise ValueError(f"delta must be a finite number >= 0, not {delta}")
+    return {"k1": k1, "b": b, "method": method, "delta": delta}
+
+
+# -- Tokens: an identifier is findable as a whole and by its parts ----------------------------------------------------
+
+
+# `re` knows neither the capitals nor the combining marks of all scripts
+UPPER = "".join(filter(str.isupper, map(chr, range(0x20000))))
+MARKS = "".join(c for c in map(chr, range(0x300, 0x20000)) if unicodedata.category(c)[0] == "M")
+UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"                            # Thai, Lao, Burmese, Khmer
+            "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff")   # kana, Han, hangul
+LOWER = rf"(?:[^\W\d_{UPPER}{UNSPACED}]|[{MARKS}])"
+WORD = rf"[^\W_](?:[^\W_]|[{MARKS}])*"
+COMPOUND = re.compile(
+    rf"(?:[^\W\d_]\.){{2,}}(?!\w)"                                    # U.S.
+    rf"|{WORD}(?:[-_./\\:@&+#',]{{1,3}}{WORD})*(?:(?:\+\+|\#)(?!\w))?"   # INV-2291  0..16  don't  C++
+)
+PIECE = re.compile(WORD)                                              # INV-2291 -> INV, 2291
+PART = re.compile(rf"[{UNSPACED}]+|\d+|[{UPPER}]+(?!{LOWER})|[{UPPER}]?{LOWER}+")   # parseHTMLPage2: parse HTML Page 2
+SAME = str.maketrans("’‐‑–−", "'----", "\u00ad\u200c\u200d\u2060")   # typographic twins; soft hyphen and joiners go
+
+
+def tokenize(text):
+    """The tokens of `text`: folded to one case and Unicode form, each compound followed by its parts.
+
+    Parts end at punctuation, where letters meet digits, and at a capital in the middle; text written without spaces
+    gives its character pairs and its characters. Parts count in a document's length, and a question for "INV-2291" asks
+    for three terms. Raises TypeError for anything but a string.
+
+    >>> tokenize("The invoice INV-2291 failed: ERR_CONN_RESET")
+    ['the', 'invoice', 'inv-2291', 'inv', '2291', 'failed', 'err_conn_reset', 'err', 'conn', 'reset']
+    >>> tokenize("camelCase, C++ and 0..16")
+    ['camelcase', 'camel', 'case', 'c++', 'c', 'and', '0..16', '0', '16']
+    >>> tokenize("東京都")
+    ['東京都', '東京', '京都', '東', '京', '都']
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"tokenize takes a string, not {type(text).__name__}")
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(SAME))
+    return [token for compound in COMPOUND.findall(text) for token in _with_parts(compound)]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _with_parts(compound):
+    tokens = [compound]
+    for piece in PIECE.findall(compound):
+        if piece != compound:
+            tokens.append(piece)
+        for part in PART.findall(piece):
+            if part != piece:
+                tokens.append(part)
+            if len(part) > 1 and re.match(f"[{UNSPACED}]", part):
+                tokens += [a + b for a, b in zip(part, part[1:]) if a + b != part] + list(part)
+    return tuple(token.casefold() for token in tokens)
+
+
+# -- For speed only: the same bits as top_k_by_definition. Skip it at first reading ------------------------------------
+#    MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", Information Processing and Management
+#    31(6), 1995.
 
 COMMON = 8              # a term in more than an eighth of all documents keeps its weights as a row, once asked for
 LOOK_AHEAD = 4000       # postings of a term that are added up without asking whether they still matter
@@ -389,54 +444,6 @@ def _look_up(term, candidates):
 
 def _kth_best(scores, k):
     return -np.partition(-scores, k - 1)[k - 1]         # subtle: from the low end, since many ties slow the other
-
-
-def _number_terms(token_lists):
-    """Give each term a number in order of appearance: (vocabulary, term ids [n_tokens], lengths [n])."""
-    if isinstance(token_lists, str):
-        raise TypeError("token_lists is one string: give a list of token lists, [tokenize(text) for text in texts]")
-    vocabulary, ids, lengths = defaultdict(), [], []
-    vocabulary.default_factory = vocabulary.__len__                   # a term not seen before gets the next number
-    for tokens in token_lists:
-        before = len(ids)
-        ids.extend(map(vocabulary.__getitem__, _check_tokens(tokens)))
-        lengths.append(len(ids) - before)
-    if not all(isinstance(term, str) for term in vocabulary):
-        raise TypeError("tokens must be strings")
-    return dict(vocabulary), np.array(ids, np.int64), np.array(lengths, np.int64)
-
-
-def _count_repeats(query_tokens):
-    repeats = Counter(_check_tokens(query_tokens))
-    if not all(isinstance(term, str) for term in repeats):
-        raise TypeError("the question's tokens must be strings")
-    return repeats
-
-
-def _count_equal(keys):
-    """The distinct among sorted `keys`, and how often each occurs."""
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))                # where the next key begins
-    return keys[starts], np.diff(starts, append=len(keys))
-
-
-def _check_tokens(tokens):
-    if isinstance(tokens, (str, bytes)):
-        raise TypeError(f"{tokens[:40]!r} is one string, not a list of tokens: call tokenize on it first")
-    if tokens is None:
-        raise TypeError("None is not a list of tokens")
-    return tokens
-
-
-def _check_parameters(k1, b, method, delta):
-    if method not in IDF:
-        raise ValueError(f"method must be one of {', '.join(IDF)}, not {method!r}")
-    if not 0 <= k1 < np.inf:
-        raise ValueError(f"k1 must be a finite number >= 0, not {k1}")
-    if not 0 <= b <= 1:
-        raise ValueError(f"b must be in [0, 1], not {b}")
-    if not 0 <= delta < np.inf:
-        raise ValueError(f"delta must be a finite number >= 0, not {delta}")
-    return {"k1": k1, "b": b, "method": method, "delta": delta}
 
 
 if __name__ == "__main__":

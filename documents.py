@@ -1,8 +1,8 @@
 """Step 7 of 22 — What is a document? Text with an id, a title and a source. Before: trec.py. Next: embedding.py.
 
     Document   a dict: id "wine_data", title "Wine recognition dataset", text (the file, unchanged), source (its path)
-    Chunk      a dict: a slice of a document, the unit that is embedded, found and quoted
-    body       document["text"][start:end], exactly; offsets count Unicode code points from 0
+    Chunk      a dict: a slice of a document, the unit that is embedded, found and quoted; rag.chunk makes them
+    body       document["text"][start:end], exactly; offsets are Python's own, from 0
     text       what is embedded and indexed: the title in front of the body's words
 
 The documents here are the descriptions that scikit-learn ships of its data sets: real prose, lists and tables, short
@@ -33,7 +33,7 @@ class Chunk(TypedDict):
 
     id: str             # f"{doc_id}#{position}"
     doc_id: str
-    position: int       # in the document, from 0
+    position: int       # its number among the document's chunks, from 0
     title: str
     body: str
     text: str
@@ -61,7 +61,7 @@ def load_descriptions(names=None):
 
 
 def first_heading(text):
-    """The first line that is underlined with at least as many punctuation characters, or None.
+    """The first line that is underlined with one punctuation character, repeated to at least its length, or None.
 
     >>> first_heading(".. _label:\\n\\nWine\\n----\\n\\nText")
     'Wine'

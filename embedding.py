@@ -1,15 +1,16 @@
 """Step 11 of 22 — Text in, unit vectors out: which model, its limits. Before: documents.py. Next: index.py.
 
 An embedding model turns a text into a point so that texts about the same thing lie close together. All points have
-distance 1 from the origin, so that the cosine of two texts is the product of their vectors, and nothing else about
-a vector counts. This module decides everything around the model: where its weights are and whether they are the right
+distance 1 from the origin, so that the cosine of two texts is the dot product of their vectors (toy: 0.6 * 0.8 +
+0.8 * 0.6 = 0.96). This module decides everything around the model: where its weights are and whether they are the right
 ones, what must stand in front of a question and of a document, how many word pieces it reads, how long vectors are.
 
     texts        strings; a text is a question (kind="query") or a chunk (kind="document")
     prefix       what a model wants to see in front of a text of that kind       all-MiniLM-L6-v2: nothing
     word piece   a word or a part of one, what the model reads one at a time     "carbonara" -> carbon ##ara
+    token        here and later: a word piece, not one of bm25.py's tokens
     specials     word pieces that stand for no text: [CLS] first and [SEP] last
-    max_tokens   how many word pieces it reads, specials included                256; the rest is cut without a word
+    max_tokens   how many word pieces it reads, specials included                256; the rest is cut silently
     vector       one row of `dimensions` numbers, of length 1                    384
     offsets      where a word piece stands in its text: (start, end) in characters; specials have (0, 0)
 
@@ -48,6 +49,99 @@ PREFIXES = (
     (r"\bbge-(small|base|large)-zh(?!-noinstruct)", {"query": "为这个句子生成表示以用于检索相关文章：", "document": ""}),
     (r"\bnomic-embed-text", {"query": "search_query: ", "document": "search_document: "}),
 )
+
+
+# -- The model ---------------------------------------------------------------------------------------------------------
+
+
+class Embedder:
+    """Turns texts into unit vectors. Made by `load_embedder`.
+
+    name        the model's name or folder, as it was given
+    dimensions  how many numbers a vector has
+    max_tokens  how many word pieces the model reads, prefix and specials included; what follows is cut silently
+    prefixes    {"query": ..., "document": ...}: what is put in front of each text of that kind
+    """
+
+    def __init__(self, model, name, dimensions, prefixes):
+        self.name, self.prefixes, self.max_tokens = name, prefixes, model.max_tokens
+        self.dimensions = model.dimensions if dimensions is None else dimensions
+        if self.dimensions > model.dimensions:
+            raise ValueError(f"dimensions must be at most {model.dimensions}, which {name} makes, not {dimensions}")
+        self._model = model
+
+    def encode(self, texts, kind="document", batch_size=32):
+        """The unit vectors of `texts`, float32 [n, dimensions]; of no texts, [0, dimensions].
+
+        Equal texts get equal vectors, and the order of the texts does not matter. What shares a batch with a text does:
+        each is filled up to the longest, which moves a vector by about 1e-7. batch_size=1 is slower, but then each vector
+        is the same to the last bit, whatever else is embedded.
+
+        Raises TypeError for a bare string or for texts that are no strings, ValueError for another kind.
+        """
+        texts, prefix = _check_texts(texts), self._prefix(kind)
+        batch_size = ranking.check_k(batch_size, least=1, name="batch_size")
+        texts = [text.removeprefix(prefix) for text in texts]          # the prefix is never there twice
+        different = sorted(set(texts), key=lambda text: (-len(text), text))
+        if not different:
+            return np.zeros((0, self.dimensions), np.float32)
+        rows = self._model.encode(different, prefix, batch_size)       # [n_different, dim]
+        # Matryoshka models put the most important numbers first: cut, then scale to length 1 again
+        rows = unit_rows(rows[:, :self.dimensions])                    # -> [n_different, dimensions]
+        place = {text: row for row, text in enumerate(different)}
+        return rows[[place[text] for text in texts]]                   # -> [n, dimensions]
+
+    def token_vectors(self, text, kind="document"):
+        """The last hidden state of every word piece: (vectors float32 [n_tokens, dim], offsets int [n_tokens, 2]).
+
+        Offsets are character positions in `text`, (0, 0) for what does not stand in it: the specials, and the prefix.
+        At most max_tokens word pieces; `dimensions` does not cut these vectors, and they have no particular length.
+        """
+        prefixed = self._prefixed(text, kind)
+        vectors, offsets = self._model.token_vectors(prefixed)
+        return vectors, np.maximum(offsets - (len(prefixed) - len(text)), 0)
+
+    def count_tokens(self, text, kind="document"):
+        """How many word pieces `text` has, specials and prefix included, without cutting: compare with max_tokens."""
+        return self._model.count_tokens(self._prefixed(text, kind))
+
+    def _prefix(self, kind):
+        if kind not in KINDS:
+            raise ValueError(f"kind must be 'query' or 'document', not {kind!r}")
+        return self.prefixes[kind]
+
+    def _prefixed(self, text, kind):
+        [text] = _check_texts([text])
+        prefix = self._prefix(kind)
+        return text if text.startswith(prefix) else prefix + text
+
+
+def load_embedder(name="all-MiniLM-L6-v2", backend="sentence-transformers", *, dimensions=None, prefixes=None):
+    """Load an embedding model: an Embedder.
+
+    name        a model's name, or a folder that holds one
+    dimensions  keep only the first so many numbers of each vector (for models trained to allow it: Matryoshka)
+    prefixes    {"query": ..., "document": ...}, or one of them: overrides what the model's own settings ask for, which
+                overrides the table PREFIXES; "" for none
+
+    Raises FileNotFoundError if the weights are nowhere (with the ways to get them), ValueError if they are damaged or
+    incomplete, and for an unknown backend or dimensions that the model does not have.
+
+    >>> embedder = load_embedder()
+    >>> vectors = embedder.encode(["a cat sits on a mat", "a kitten lies on a rug", "interest rates rise"])
+    >>> vectors.shape, embedder.max_tokens, embedder.count_tokens("a cat sits on a mat")
+    ((3, 384), 256, 8)
+    >>> bool(vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2])
+    True
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"there is no backend {backend!r}; there is: {', '.join(map(repr, BACKENDS))}")
+    dimensions = None if dimensions is None else ranking.check_k(dimensions, least=1, name="dimensions")
+    prefixes = _check_prefixes(prefixes)
+    folder = find_folder(name)
+    check_embedder_files(folder)
+    model = BACKENDS[backend](folder)
+    return Embedder(model, os.fspath(name), dimensions, {**(model.prompts or known_prefixes(name)), **prefixes})
 
 
 # -- Vectors and prefixes ----------------------------------------------------------------------------------------------
@@ -94,6 +188,50 @@ def own_prefixes(prompts, default=None):
     if default and prompts.get(default):
         return dict.fromkeys(KINDS, prompts[default])
     return None
+
+
+# -- The library that runs the model -----------------------------------------------------------------------------------
+
+
+class SentenceTransformersModel:
+    """One backend, the library sentence-transformers. A backend has these three methods and three attributes.
+
+    max_tokens and dimensions are the model's own; prompts is what `own_prefixes` found in its settings. Texts come
+    here with their prefix in front, except to `encode`: some models leave the prefix out of their average.
+    """
+
+    def __init__(self, folder):
+        from sentence_transformers import SentenceTransformer
+
+        with quiet_loading(folder):
+            self.model = SentenceTransformer(str(folder), local_files_only=True, model_kwargs={"dtype": "float32"})
+        self.max_tokens = self.model.max_seq_length
+        self.dimensions = self.model.get_embedding_dimension()
+        self.prompts = own_prefixes(self.model.prompts, self.model.default_prompt_name)
+
+    def encode(self, texts, prefix, batch_size):
+        """One row for each text [n, dim], of whatever length the model gives it."""
+        # subtle: prompt= even where it is empty, or the model's default prompt would be put in front as well
+        return self.model.encode(texts, prompt=prefix, batch_size=batch_size, show_progress_bar=False)
+
+    def token_vectors(self, text):
+        """(vectors float32 [n_tokens, dim], offsets int [n_tokens, 2]) of the first max_tokens word pieces."""
+        import torch
+
+        read = self.model.tokenizer(text, truncation=True, max_length=self.max_tokens, padding=False,
+                                    return_offsets_mapping=True, return_tensors="pt")
+        offsets = read.pop("offset_mapping")[0].numpy()                # [n_tokens, 2]
+        with torch.inference_mode():
+            hidden = self.model[0](dict(read.to(self.model.device)))["token_embeddings"][0]
+        return hidden.float().cpu().numpy(), offsets                   # [n_tokens, dim], [n_tokens, 2]
+
+    def count_tokens(self, text):
+        """How many word pieces, specials included, without cutting."""
+        # verbose=False: the tokenizer would complain about every text that is longer than the model reads
+        return len(self.model.tokenizer(text, truncation=False, padding=False, verbose=False)["input_ids"])
+
+
+BACKENDS = {"sentence-transformers": SentenceTransformersModel}
 
 
 # -- Weights: a folder, the package, the cache, the hub ----------------------------------------------------------------
@@ -234,110 +372,7 @@ def quiet_loading(folder):
                 transformers_logging.enable_progress_bar()
 
 
-# -- The model ---------------------------------------------------------------------------------------------------------
-
-
-class SentenceTransformersModel:
-    """One backend, the library sentence-transformers. A backend has these three methods and three attributes.
-
-    max_tokens and dimensions are the model's own; prompts is what `own_prefixes` found in its settings. Texts come
-    here with their prefix in front, except to `encode`: some models leave the prefix out of their average.
-    """
-
-    def __init__(self, folder):
-        from sentence_transformers import SentenceTransformer
-
-        with quiet_loading(folder):
-            self.model = SentenceTransformer(str(folder), local_files_only=True, model_kwargs={"dtype": "float32"})
-        self.max_tokens = self.model.max_seq_length
-        self.dimensions = self.model.get_embedding_dimension()
-        self.prompts = own_prefixes(self.model.prompts, self.model.default_prompt_name)
-
-    def encode(self, texts, prefix, batch_size):
-        """One row for each text [n, dim], of whatever length the model gives it."""
-        # subtle: prompt= even where it is empty, or the model's default prompt would be put in front as well
-        return self.model.encode(texts, prompt=prefix, batch_size=batch_size, show_progress_bar=False)
-
-    def token_vectors(self, text):
-        """(vectors float32 [n_tokens, dim], offsets int [n_tokens, 2]) of the first max_tokens word pieces."""
-        import torch
-
-        read = self.model.tokenizer(text, truncation=True, max_length=self.max_tokens, padding=False,
-                                    return_offsets_mapping=True, return_tensors="pt")
-        offsets = read.pop("offset_mapping")[0].numpy()                # [n_tokens, 2]
-        with torch.inference_mode():
-            hidden = self.model[0](dict(read.to(self.model.device)))["token_embeddings"][0]
-        return hidden.float().cpu().numpy(), offsets                   # [n_tokens, dim], [n_tokens, 2]
-
-    def count_tokens(self, text):
-        """How many word pieces, specials included, without cutting."""
-        # verbose=False: the tokenizer would complain about every text that is longer than the model reads
-        return len(self.model.tokenizer(text, truncation=False, padding=False, verbose=False)["input_ids"])
-
-
-BACKENDS = {"sentence-transformers": SentenceTransformersModel}
-
-
-class Embedder:
-    """Turns texts into unit vectors. Made by `load_embedder`.
-
-    name        the model's name or folder, as it was given
-    dimensions  how many numbers a vector has
-    max_tokens  how many word pieces the model reads, prefix and specials included; what follows is cut without a word
-    prefixes    {"query": ..., "document": ...}: what is put in front of each text of that kind
-    """
-
-    def __init__(self, model, name, dimensions, prefixes):
-        self.name, self.prefixes, self.max_tokens = name, prefixes, model.max_tokens
-        self.dimensions = model.dimensions if dimensions is None else dimensions
-        if self.dimensions > model.dimensions:
-            raise ValueError(f"dimensions must be at most {model.dimensions}, which {name} makes, not {dimensions}")
-        self._model = model
-
-    def encode(self, texts, kind="document", batch_size=32):
-        """The unit vectors of `texts`, float32 [n, dimensions]; of no texts, [0, dimensions].
-
-        Equal texts get equal vectors, and the order of the texts does not matter. The company does: a batch is filled
-        up to its longest text, which moves a vector by about 1e-7. With batch_size=1 it does not: slower, but each
-        vector is the same to the last bit whatever else is embedded.
-
-        Raises TypeError for a bare string or for texts that are no strings, ValueError for another kind.
-        """
-        texts, prefix = _check_texts(texts), self._prefix(kind)
-        batch_size = ranking.check_k(batch_size, least=1, name="batch_size")
-        texts = [text.removeprefix(prefix) for text in texts]          # the prefix is never there twice
-        different = sorted(set(texts), key=lambda text: (-len(text), text))
-        if not different:
-            return np.zeros((0, self.dimensions), np.float32)
-        rows = self._model.encode(different, prefix, batch_size)       # [n_different, dim]
-        # Matryoshka models put the most important numbers first: cut, then scale to length 1 again
-        rows = unit_rows(rows[:, :self.dimensions])                    # -> [n_different, dimensions]
-        place = {text: row for row, text in enumerate(different)}
-        return rows[[place[text] for text in texts]]                   # -> [n, dimensions]
-
-    def token_vectors(self, text, kind="document"):
-        """The last hidden state of every word piece: (vectors float32 [n_tokens, dim], offsets int [n_tokens, 2]).
-
-        Offsets are character positions in `text`, (0, 0) for what does not stand in it: the specials, and the prefix.
-        At most max_tokens word pieces; `dimensions` does not cut these vectors, and they have no particular length.
-        """
-        prefixed = self._prefixed(text, kind)
-        vectors, offsets = self._model.token_vectors(prefixed)
-        return vectors, np.maximum(offsets - (len(prefixed) - len(text)), 0)
-
-    def count_tokens(self, text, kind="document"):
-        """How many word pieces `text` has, specials and prefix included, without cutting: compare with max_tokens."""
-        return self._model.count_tokens(self._prefixed(text, kind))
-
-    def _prefix(self, kind):
-        if kind not in KINDS:
-            raise ValueError(f"kind must be 'query' or 'document', not {kind!r}")
-        return self.prefixes[kind]
-
-    def _prefixed(self, text, kind):
-        [text] = _check_texts([text])
-        prefix = self._prefix(kind)
-        return text if text.startswith(prefix) else prefix + text
+# -- Checks ------------------------------------------------------------------------------------------------------------
 
 
 def _check_texts(texts):
@@ -362,34 +397,6 @@ def _check_prefixes(prefixes):
         if kind not in KINDS or not isinstance(prefix, str):
             raise ValueError(f"prefixes must be a dict of strings for 'query' and 'document', not {kind!r}: {prefix!r}")
     return prefixes
-
-
-def load_embedder(name="all-MiniLM-L6-v2", backend="sentence-transformers", *, dimensions=None, prefixes=None):
-    """Load an embedding model: an Embedder.
-
-    name        a model's name, or a folder that holds one
-    dimensions  keep only the first so many numbers of each vector (for models trained to allow it: Matryoshka)
-    prefixes    {"query": ..., "document": ...}, or one of them: overrides what the model's own settings ask for, which
-                overrides the table PREFIXES; "" for none
-
-    Raises FileNotFoundError if the weights are nowhere (with the ways to get them), ValueError if they are damaged or
-    incomplete, and for an unknown backend or dimensions that the model does not have.
-
-    >>> embedder = load_embedder()
-    >>> vectors = embedder.encode(["a cat sits on a mat", "a kitten lies on a rug", "interest rates rise"])
-    >>> vectors.shape, embedder.max_tokens, embedder.count_tokens("a cat sits on a mat")
-    ((3, 384), 256, 8)
-    >>> bool(vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2])
-    True
-    """
-    if backend not in BACKENDS:
-        raise ValueError(f"there is no backend {backend!r}; there is: {', '.join(map(repr, BACKENDS))}")
-    dimensions = None if dimensions is None else ranking.check_k(dimensions, least=1, name="dimensions")
-    prefixes = _check_prefixes(prefixes)
-    folder = find_folder(name)
-    check_embedder_files(folder)
-    model = BACKENDS[backend](folder)
-    return Embedder(model, os.fspath(name), dimensions, {**(model.prompts or known_prefixes(name)), **prefixes})
 
 
 if __name__ == "__main__":

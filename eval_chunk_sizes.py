@@ -1,16 +1,19 @@
 """Step 19 of 22 — The break experiment: which chunk size works best, and why do the extremes fail? Before: rag.py.
 
-Twenty questions with a known answer string, three chunk sizes, three chunks sent. Nothing else changes.
+Retrieval is broken on purpose, by cutting too small and too big: twenty questions with a known answer string, three
+chunk sizes, three chunks sent. Nothing else changes.
 
     size         words in a chunk; the next one shares min(50, size // 5) words with it
     hit          the answer string stands in one of the three retrieved chunks
-    strict hit   the same, as a whole token ("20" is not in "2005") and in a chunk of the right document
+    strict hit   the same, as a whole token ("20" is not in "2005") and in the body of a chunk of the right document:
+                 a guard against lucky hits, which these documents turn out not to give
     words sent   words of the three chunks, mean over the questions: what a reader or a model has to go through
     unseen       the share of all word pieces that the embedder cuts off: the model reads 256 and says nothing
     share sent   words sent as a share of all words of all chunks
 
-The expectation is printed before the measurement. A chunk of 50 words loses its neighbours and its heading; one of
-2,000 words is a whole document, so retrieval has nothing left to choose, and most of it is never embedded.
+The expectation, recorded in an earlier run of the same versions, is printed before the measurement. A chunk of 50 words
+loses its neighbours and its section; one of 2,000 words is a whole document, so retrieval picks three of six, and most
+of each is never embedded: it finds everything because it sends half of everything.
 
 Not here: other ways to cut, other retrievers, other documents.
 """
@@ -65,7 +68,7 @@ class Row(NamedTuple):
 
     size: int
     chunks: list
-    ranks: np.ndarray           # [n_questions, n_chunks] all chunk positions, best first
+    rankings: np.ndarray        # [n_questions, n_chunks] all chunk positions, best first
     found: list
     found_strictly: list
     words_sent: float
@@ -88,10 +91,10 @@ def measure(size, docs, embedder):
     chunks = rag.chunk(docs, size, overlap=min(50, size // 5))
     vectors = embedder.encode([chunk["text"] for chunk in chunks])                 # [n_chunks, dim]
     queries = embedder.encode([question for question, _, _ in QUESTIONS], kind="query")
-    ranks, _ = index.cosine_top_k(queries, vectors, k=len(chunks))                 # [n_questions, n_chunks]
-    sent = [[chunks[position] for position in row[:K]] for row in ranks]
+    rankings, _ = index.cosine_top_k(queries, vectors, k=len(chunks))              # [n_questions, n_chunks]
+    sent = [[chunks[position] for position in row[:K]] for row in rankings]
     return Row(
-        size, chunks, ranks,
+        size, chunks, rankings,
         [any(answer in chunk["text"] for chunk in top) for top, (_, answer, _) in zip(sent, QUESTIONS)],
         [any(holds(chunk, answer, doc_id) for chunk in top) for top, (_, answer, doc_id) in zip(sent, QUESTIONS)],
         float(np.mean([sum(map(count_words, top)) for top in sent])),
@@ -124,7 +127,7 @@ def unseen_share(chunks, embedder):
 
 
 def expectation():
-    """The published rows, as lines of text."""
+    """The recorded rows, as lines of text."""
     rows = [f"  {size:5,} words: {chunks:2} chunks, {hits}/20, {words:,} words sent"
             for size, (chunks, hits, words) in EXPECTED.items()]
     return "\n".join([f"Expected ({SETTING}):", *rows])
@@ -142,7 +145,7 @@ def table(rows):
 
 
 def verdict(rows):
-    """Whether the measured rows are the published ones, and where not."""
+    """Whether the measured rows are the recorded ones, and where not."""
     differences = []
     for row in rows:
         measured = (len(row.chunks), sum(row.found), int(row.words_sent))
@@ -172,7 +175,7 @@ def explain(row):
     lines = [f"Misses at {row.size:,} words:"]
     for number, (question, answer, _) in enumerate(QUESTIONS):
         if not row.found[number]:
-            order = [row.chunks[position] for position in row.ranks[number]]
+            order = [row.chunks[position] for position in row.rankings[number]]
             rank = next((r for r, chunk in enumerate(order, start=1) if answer in chunk["text"]), None)
             where = f"rank {rank}, {order[rank - 1]['id']}" if rank else "no chunk: a boundary cuts it"
             lines += [f"- {question} ({answer!r} is at {where}); above it:"]

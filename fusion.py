@@ -1,21 +1,22 @@
 """Step 3 of 22 — How do two rankings become one? Before: bm25.py. Next: metrics.py.
 
 Keyword search and vector search miss different things, so both are asked and their lists are fused. Their scores
-cannot be added: BM25's have no upper end, cosines end at 1. Two ways round that: forget the scores and add up
-reciprocal ranks (rrf), or stretch each list's scores to 0..1 first (min_max) and add those (weighted_sum).
+cannot be added: BM25's greatest differs from question to question, cosines end at 1. Two ways round that: forget the
+scores and add up reciprocal ranks (rrf), or stretch each list's scores to 0..1 (min_max) and add those (weighted_sum).
 
     rankings     lists of items, each best first        toy: [[1, 3, 0], [0, 1, 3, 2]], from keywords and from vectors
     rank         where an item stands in its list, from 1
-    k            how little the top ranks stand out (60): 1/61 against 1/62, so agreement beats one first place
+    k            how little the top ranks stand out (60; not the k of top k): 1/65 + 1/65 > 1/61, so two fifth places
+                 beat one first place
     score_maps   dicts of item -> score, one for each list
     weights      how much each list counts; a list of weight 0 is as if it were not there
 
-An item that a list does not hold gets nothing from it. Ties: the smaller item first, as everywhere.
+An item that a list does not hold gets nothing from it. Ties: the smaller item first (of strings, "c10" before "c2").
 
 Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods"
 (SIGIR 2009), the one displayed equation: RRFscore(d) = sum over the rankings of 1 / (k + rank of d).
 
-Not here: which way is best. That is measured, on one's own questions (eval_chunk_sizes.py and the later experiments).
+Not here: which way is best. That has to be measured, on one's own questions.
 """
 
 import math
@@ -45,16 +46,12 @@ def rrf(rankings, k=60, weights=None, top_n=None):
     """
     if not 0 <= k < math.inf:
         raise ValueError(f"k must be a finite number >= 0, not {k}")
-    rankings = [_check_ranking(items) for items in rankings]
-    terms = defaultdict(list)                                          # item -> its terms
-    for items, weight in zip(rankings, _check_weights(weights, len(rankings))):
-        first_rank = {}
-        for rank, item in enumerate(items, start=1):                   # subtle: ranks count from 1, not 0
-            first_rank.setdefault(item, rank)
-        if weight > 0:
-            for item, rank in first_rank.items():
-                terms[item].append(weight * rrf_term(rank, k))
-    return _sort({item: math.fsum(each) for item, each in terms.items()}, top_n)
+    term_maps = []
+    for items in rankings:
+        term_maps.append(terms := {})
+        for rank, item in enumerate(_check_ranking(items), start=1):   # subtle: ranks count from 1, not 0
+            terms.setdefault(item, rrf_term(rank, k))
+    return weighted_sum(term_maps, weights, top_n)
 
 
 def min_max(scores):
@@ -145,3 +142,8 @@ if __name__ == "__main__":
     for item, score in rrf([BM25_RANKING, DENSE_RANKING]):
         ranks = [items.index(item) + 1 for items in (BM25_RANKING, DENSE_RANKING) if item in items]
         print(f"{score:.6f} = {' + '.join(f'1/(60 + {rank})' for rank in ranks):25}  {DOCUMENTS[item]!r}")
+    bm25_scores, cosines = {1: 0.7799, 3: 0.5316, 0: 0.4570}, {0: 0.96, 1: 0.8, 3: 0.6, 2: 0.0}
+    print("\nby scores, each list stretched to 0..1 and given half of the weight:")
+    for item, score in weighted_sum([min_max(bm25_scores), min_max(cosines)], [0.5, 0.5]):
+        print(f"{score:.4f} = 0.5 * {min_max(bm25_scores).get(item, 0):.4f} + 0.5 * {min_max(cosines)[item]:.4f}"
+              f"          {DOCUMENTS[item]!r}")

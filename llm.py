@@ -7,12 +7,12 @@ needs none of them: it cannot write, it only quotes the sentence that fits the q
     prompt     what Claude is asked: sources and question, one string; `system` holds the rules
     response   what came back: blocks (the text among them) and stop_reason, which says why the model stopped writing
     sources    chunks, dicts with a "title" and a "body"; the first has number 1
-    unit       a piece of a body that can be quoted: a sentence, a bullet, a field with its value, a row of a table
+    unit       a quotable piece of a body: a sentence, a bullet, a field with its value, a row of a table
     quote      the best unit and its source's number             toy: "the dog chased the cat [2]"
 
 The reader is the whole pipeline once more in small, with sentences for chunks: cosine finds candidates, MaxSim chooses
 among them, and a threshold decides whether the best is good enough. The number is the last thing in its answer; other
-brackets are the source's own.
+brackets belong to the quoted text.
 
 Not here: streaming, tools, prompt caching, temperature (the service does not take one any more, so the same prompt may
 get another answer tomorrow); sentence boundaries in general.
@@ -48,17 +48,21 @@ class MissingKey(RuntimeError):
     """No ANTHROPIC_API_KEY is set, so Claude cannot be asked."""
 
 
+class BadSetting(ValueError):
+    """ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL is set to something that cannot be one."""
+
+
 class NoAnswer(RuntimeError):
     """The service sent something back, but not a finished answer."""
 
 
 def failures():
-    """What `ask` and `text_of` raise when nothing is wrong with the program, for an except clause.
+    """What `ask` and `text_of` raise for reasons outside the program, for an except clause.
 
-    A bad key, a refusal, a cut answer, and whatever the SDK says about the network or the service.
+    No key or a bad one, a refusal, a cut answer, and whatever the SDK says about the network or the service.
     """
     sdk = sys.modules.get("anthropic")                                 # not loaded: then it has raised nothing
-    return (MissingKey, NoAnswer, ValueError) + ((sdk.AnthropicError,) if sdk else ())
+    return (MissingKey, BadSetting, NoAnswer) + ((sdk.AnthropicError,) if sdk else ())
 
 
 # -- Claude ------------------------------------------------------------------------------------------------------------
@@ -138,14 +142,14 @@ def _key():
         raise MissingKey("set the environment variable ANTHROPIC_API_KEY to ask Claude; everything else works without "
                          "one, and the extractive reader (llm.extractive_answer) answers instead")
     if not re.fullmatch("[!-~]+", key):
-        raise ValueError("ANTHROPIC_API_KEY has white space or a character that is not ASCII inside: copy it again")
+        raise BadSetting("ANTHROPIC_API_KEY has white space or a character that is not ASCII inside: copy it again")
     return key
 
 
 def _base_url():
     url = os.environ.get("ANTHROPIC_BASE_URL")
     if url is not None and not re.fullmatch(r"https?://\S+", url.strip()):
-        raise ValueError("ANTHROPIC_BASE_URL must be an address that begins with http:// or https://; unset it to "
+        raise BadSetting("ANTHROPIC_BASE_URL must be an address that begins with http:// or https://; unset it to "
                          "reach Anthropic itself")
     return url and url.strip()
 
@@ -239,6 +243,7 @@ if __name__ == "__main__":
     sources = [{"title": "Animals", "body": text} for text in DOCUMENTS]
     texts = [f"[Animals] {text}" for text in DOCUMENTS]
     embedder = embedding.load_embedder()
+    # the second question shows what a threshold costs: a right sentence is refused
     for question in ("Who chased the cat?", "Where did the cat sit?", "What is the capital of France?"):
         best, score = _best(question, texts, embedder)
         print(f"{question} -> {extractive_answer(question, sources, embedder)}")

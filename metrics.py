@@ -1,4 +1,4 @@
-"""Step 4 of 22 — How good is a ranking, a set of spans, an answer, a refusal? Before: fusion.py. Next: trec.py.
+"""Step 4 of 22 — How good is a ranking, or a set of spans? Before: fusion.py. Next: trec.py.
 
 One question is answered at a time: did the ranking find what helps, how much of it, and how far up?
 
@@ -15,11 +15,11 @@ One question is answered at a time: did the ranking find what helps, how much of
     evidence   for each piece that an answer needs, the spans   toy: "the cat" stands in documents 0 and 1:
                of its copies: any one of them will do           [[(0, 0, 7), (1, 15, 22)]]
 
-hit asks whether anything relevant is in the first k, recall how much of it, precision how much else. Reciprocal rank
-looks at the first relevant item alone, average precision at each of them, nDCG at grades. The definitions are those
-of trec_eval, whose manual is Buckley and Voorhees, "Retrieval System Evaluation" (TREC, 2005, chapter 3); DCG is
-equation 2 of Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (TOIS 2002), with the
-logarithm of rank + 1, so that rank 1 counts in full.
+hit asks whether anything relevant is in the first k, recall how much of it, precision what share of the places it
+fills. Reciprocal rank looks at the first relevant item alone, average precision at each of them, nDCG at grades. The
+definitions are those of trec_eval, whose manual is Buckley and Voorhees, "Retrieval System Evaluation" (TREC, 2005,
+chapter 3); DCG is equation 2 of Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (TOIS
+2002), with the logarithm of rank + 1, so that rank 1 counts in full.
 
 Whether a whole chunk helps depends on where it was cut. Span measures do not: they count the characters that help and
 the others that have to be read with them, so chunks of any size can be compared. The definitions are those of Smith and
@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-import ranking as order
+from ranking import check_k
 
 # -- Sets: is it there? ------------------------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ def precision_at_k(ranking, relevant, k):
 
 
 def _count_found(ranking, relevant, k):
-    k, items, relevant = order.check_k(k, least=1), _check_ranking(ranking), _check_relevant(relevant)
+    k, items, relevant = check_k(k, least=1), _check_ranking(ranking), _check_relevant(relevant)
     return sum(item in relevant for item in items[:k])
 
 
@@ -139,7 +139,7 @@ def ndcg_at_k(ranking, gains, k, gain="linear"):
     >>> round(ndcg_at_k([1, 3, 0], {0: 1, 1: 2, 2: 0, 3: 0}, k=3), 4)      # (2/1 + 1/2) / (2/1 + 1/log2(3))
     0.9502
     """
-    k, items, gained = order.check_k(k, least=1), _check_ranking(ranking), _apply_gain(gains, gain)
+    k, items, gained = check_k(k, least=1), _check_ranking(ranking), _apply_gain(gains, gain)
     ideal = sorted(gained.values(), reverse=True)[:k]                  # subtle: all judged items, cut at k too
     if not any(ideal):
         raise ValueError("no item has a grade above 0: nDCG is undefined")
@@ -241,7 +241,7 @@ def _parse(measure):
     name, at, k = measure.partition("@")
     if name not in MEASURES or (at and not k.isdecimal()) or (name in NEED_K and not at):
         raise ValueError(f"unknown measure {measure!r}: use one of {', '.join(MEASURES)}, cut at k as in 'recall@5'")
-    return MEASURES[name], order.check_k(int(k), least=1) if at else sys.maxsize      # without k: the whole ranking
+    return MEASURES[name], check_k(int(k), least=1) if at else sys.maxsize      # without k: the whole ranking
 
 
 def _as_ranking(answer):
@@ -324,9 +324,10 @@ def span_precision(retrieved_spans, reference_spans):
 
 
 def span_iou(retrieved_spans, reference_spans):
-    """Intersection over union: what is shared, of all that is retrieved or reference; 0.0 if nothing was retrieved.
+    """Intersection over union as Chroma counts it; 0.0 if nothing was retrieved. Raises as `span_recall`.
 
-    Retrieved spans count in full, as in precision, so overlap between them lowers it. Raises as `span_recall`.
+    Retrieved spans count in full, as in precision, so where they overlap one another the lower part is more than the
+    size of the union, and the value smaller.
     formula: span_iou = n_shared / (n_retrieved + n_reference - n_shared)
 
     >>> span_iou([(0, 0, 7), (0, 4, 11)], [(0, 4, 14)]) == 7 / (14 + 10 - 7)
@@ -384,8 +385,8 @@ def _check_spans(spans):
     for span in spans:
         try:
             doc_id, start, end = span
-            start = order.check_k(start, name="start")
-            end = order.check_k(end, least=start + 1, name="end")
+            start = check_k(start, name="start")
+            end = check_k(end, least=start + 1, name="end")
         except (TypeError, ValueError) as error:
             raise type(error)(f"{span!r} is no span (doc_id, start, end): {error}") from None
         if doc_id is None or doc_id != doc_id:                         # NaN equals nothing, itself neither
@@ -495,7 +496,7 @@ def paired_bootstrap(a, b, resamples=10_000, confidence=0.95, seed=0):
     (True, True, True)
     """
     a, b = _pair(a, b)
-    resamples = order.check_k(resamples, least=1, name="resamples")
+    resamples = check_k(resamples, least=1, name="resamples")
     if not 0 < confidence < 1:                                         # False for NaN
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     difference = float((a - b).mean())

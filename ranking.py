@@ -5,19 +5,64 @@ A retriever gives each item a score; a ranking is the items in order, best first
 
     scores     one number for each item                 toy: cosines [0.96, 0.8, 0.0, 0.6]
     position   where an item stands in `scores`, from 0
-    ranking    positions, best first, no duplicates     toy: [0, 1, 3, 2]
+    ranking    positions, best first, no duplicates     toy: [0, 1, 3, 2]; later modules also rank ids
     rank       where an item stands in a ranking, from 1
     allowed    a mask: True where an item may be ranked
 
 The one order: the higher score first; of equal scores, the lower position. Without the second half, equal scores
 come out in whatever order a sorting routine leaves them, and top-3 need not be the start of top-20.
 
-Not here: scores. NaN and infinity are refused, since they have no place in an order.
+Not here: where scores come from. NaN and infinity are refused, since they have no place in an order.
 """
 
 import operator
 
 import numpy as np
+
+
+def top_k_by_definition(scores, k, allowed=None):
+    """The definition, as a loop: sort every allowed position by (score falling, position rising), keep the first k.
+
+    >>> top_k_by_definition([0.96, 0.8, 0.0, 0.6], 3)
+    [0, 1, 3]
+    """
+    positions = [i for i in range(len(scores)) if allowed is None or allowed[i]]
+    return sorted(positions, key=lambda i: (-scores[i], i))[:k]
+
+
+def top_k(scores, k, allowed=None):
+    """The k best positions of `scores` [n], best first: int64 [min(k, number allowed)].
+
+    The same as the definition above, without sorting everything: find the k-th best score, keep the items that
+    reach it (all of its ties too), sort only those.
+
+    What stands where `allowed` is False is never looked at. Raises ValueError for k < 0, scores that are not one row,
+    NaN or infinity where allowed, a mask of another length; TypeError for k or scores that are no numbers, or a mask
+    that is not boolean.
+
+    >>> top_k([0.96, 0.8, 0.0, 0.6], 3).tolist()
+    [0, 1, 3]
+    >>> top_k([1, 2, 2, 1], 3).tolist()     # equal scores: the lower position first
+    [1, 2, 0]
+    """
+    k, scores = check_k(k), _check_scores(scores)
+    positions = np.arange(len(scores))
+    if allowed is not None:
+        positions = np.flatnonzero(check_mask(allowed, len(scores)))
+        scores = scores[positions]                                     # [n] -> [n_allowed]
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is NaN or infinite: such an item has no place in an order")
+    if k == 0:
+        return positions[:0]
+    falling = -scores                                                  # from here on, the smallest is the best
+    if k < len(scores):
+        kth_best = np.partition(falling, k - 1)[k - 1]
+        reached = np.flatnonzero(falling <= kth_best)                  # subtle: <= keeps every tie of the k-th
+        positions, falling = positions[reached], falling[reached]
+    return positions[np.argsort(falling, kind="stable")][:k]           # stable: of equal scores the lower position
+
+
+# -- Checks that the other steps use too -------------------------------------------------------------------------------
 
 
 def check_k(k, least=0, name="k"):
@@ -44,46 +89,6 @@ def check_mask(mask, n, name="allowed"):
     return mask
 
 
-def top_k_by_definition(scores, k, allowed=None):
-    """The definition, as a loop: sort every allowed position by (score falling, position rising), keep the first k.
-
-    >>> top_k_by_definition([0.96, 0.8, 0.0, 0.6], 3)
-    [0, 1, 3]
-    """
-    positions = [i for i in range(len(scores)) if allowed is None or allowed[i]]
-    return sorted(positions, key=lambda i: (-scores[i], i))[:k]
-
-
-def top_k(scores, k, allowed=None):
-    """The k best positions of `scores` [n], best first: int64 [min(k, number allowed)].
-
-    The same as the definition above, without sorting everything: find the k-th best score, keep the items that
-    reach it (all of its ties too), sort only those.
-
-    Raises ValueError for k < 0, scores that are not one row, NaN or infinity where allowed; TypeError for a mask
-    that is not boolean. What stands where `allowed` is False is never looked at.
-
-    >>> top_k([0.96, 0.8, 0.0, 0.6], 3).tolist()
-    [0, 1, 3]
-    >>> top_k([1, 2, 2, 1], 3).tolist()     # equal scores: the lower position first
-    [1, 2, 0]
-    """
-    k, scores = check_k(k), _check_scores(scores)
-    positions = np.arange(len(scores)) if allowed is None else np.flatnonzero(check_mask(allowed, len(scores)))
-    if allowed is not None:
-        scores = scores[positions]                                     # [n] -> [n_allowed]
-    if not np.isfinite(scores).all():
-        raise ValueError("a score is NaN or infinite: such an item has no place in an order")
-    if k == 0:
-        return positions[:0]
-    falling = -scores if scores.dtype.kind == "f" else ~scores         # subtle: ~ mirrors integers, - wraps some round
-    if k < len(scores):
-        kth_best = np.partition(falling, k - 1)[k - 1]
-        reached = np.flatnonzero(falling <= kth_best)                  # subtle: <= keeps every tie of the k-th
-        positions, falling = positions[reached], falling[reached]
-    return positions[np.argsort(falling, kind="stable")][:k]           # stable: of equal scores the lower position
-
-
 def _check_scores(scores):
     scores = np.asarray(scores)
     if scores.size == 0:
@@ -92,7 +97,7 @@ def _check_scores(scores):
         raise ValueError(f"scores must be one row of numbers, not an array of shape {scores.shape}")
     if scores.dtype.kind not in "iuf":
         raise TypeError(f"scores must be real numbers, not {scores.dtype}")
-    return scores
+    return scores if scores.dtype.kind == "f" else scores.astype(float)     # -scores would wrap unsigned ones round
 
 
 if __name__ == "__main__":
@@ -101,4 +106,5 @@ if __name__ == "__main__":
     cosines = [0.96, 0.8, 0.0, 0.6]
     for rank, position in enumerate(top_k(cosines, 3), start=1):
         print(f"rank {rank}: score {cosines[position]:.2f}  {DOCUMENTS[position]!r}")
+    print("of equal scores [1, 2, 2, 1] the lower position first:", top_k([1, 2, 2, 1], 4).tolist())
     print("with document 0 forbidden:", top_k(cosines, 3, allowed=np.array([False, True, True, True])).tolist())

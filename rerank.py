@@ -6,7 +6,8 @@ looks at the few dozen chunks that came through, one by one and word by word, an
     question   a string
     chunks     the candidates, dicts with a "text", best first as retrieval had them
     scorer     a function: scorer(question, texts) -> one number for each text, higher is better
-    MaxSim     the scorer used by default: each word piece of the question looks for its best match in the text
+    MaxSim     the scorer used by default: each word piece of the question looks for its best match in the text, and the
+               mean of these matches is the score
     token vectors   one vector of length 1 for each word piece, as the model sees it in its context
                     toy: question ((1, 0), (0, 1)), text ((0.8, 0.6), (0.6, 0.8), (0, 1))
 
@@ -15,7 +16,8 @@ and its scores are logits, not cosines: thresholds do not carry over from one sc
 
 Ties: the chunk that stood first stays first. Equal texts get equal scores.
 
-Not here: training; and the order of chunks in the prompt, which is prompt.py's.
+Not here: training; the order of chunks in a prompt. No package carries a cross-encoder's weights: give a folder, or
+connect to the hub.
 """
 
 import functools

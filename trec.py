@@ -6,6 +6,7 @@ and whoever reads them has the judgements of every public collection.
     qrels    {query: {document: grade}}, what people judged          toy: {"toy": {"0": 1, "1": 2, "2": 0, "3": 0}}
     run      {query: {document: score}} or {query: ranking}          toy: {"toy": [1, 3, 0]}
     tag      the name of the system that made a run
+    ids      come back as strings: a run read from a file finds nothing in qrels whose ids are integers
 
     TREC qrels          query 0 document grade                       toy: toy 0 1 2
     TREC run            query Q0 document rank score tag             toy: toy Q0 1 1 3.0 keywords
@@ -20,13 +21,14 @@ score that lies below the one above it in float32 too, and lowers any other by t
 order survives in every reader. Writing ranks as scores would do that as well, but whoever fuses runs needs scores.
 
 A file that is not as it should be is one ValueError that names the file and its bad lines, up to ten of them. Files
-are written beside their place and moved there when complete, so a failure leaves the old file as it was.
+are written under another name in the same folder and renamed when complete, so a failure leaves the old file.
 
 The columns are described at the top of trec_eval's get_trec_results.c and get_qrels.c (github.com/usnistgov/trec_eval)
 and read by BEIR's data_loader.py (github.com/beir-cellar/beir), which takes the TSV with the quotes of CSV. Chunk ids
 hold a "#": trec_eval's of 2020 to 2024 took it for a comment (its issue 46), those before and after do not.
 
-Not here: compressed files, downloads, preference judgements, the values of the columns `0`, `Q0` and rank.
+Not here: compressed files, downloads, preference judgements. The columns `0`, `Q0` and rank are ignored when read.
+The steps after this one do not need it: skip it at first reading if nobody else reads your results.
 """
 
 import csv

@@ -352,11 +352,15 @@ def test_nobody_listens():
     assert isinstance(caught.value, llm.failures()) and KEY not in "".join(traceback.format_exception(caught.value))
 
 
-def test_failures_are_what_ask_and_text_of_raise(server):
-    for bad in (lambda: llm.ask("q"), lambda: llm.ask(""), lambda: llm.text_of("plain text")):
+def test_failures_are_what_ask_and_text_of_raise(server, monkeypatch):
+    for key in ("", "half a key"):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
         with pytest.raises(llm.failures()):
-            bad()
-    assert not isinstance(TypeError(), llm.failures())                 # a mistake in the program is not hidden
+            llm.ask("q")
+    with pytest.raises(llm.failures()):
+        llm.text_of("plain text")
+    for mistake in (TypeError(), ValueError()):                        # a mistake in the program is not hidden
+        assert not isinstance(mistake, llm.failures())
 
 
 # -- Units: what can be quoted -----------------------------------------------------------------------------------------

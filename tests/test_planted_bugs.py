@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BUGS = {
     "ranking": [
-        ("-scores if", "scores if", "lowest first"),
+        ("falling = -scores ", "falling = scores ", "lowest first"),
         ("falling <= kth_best", "falling < kth_best", "ties of the k-th dropped"),
         ("[:k]           # stable", "[:k + 1]           # stable", "k off by one"),
         ("np.partition(falling, k - 1)[k - 1]", "np.partition(falling, k - 1)[0]", "threshold of the best"),
@@ -48,15 +48,13 @@ BUGS = {
         ("if part != piece:", "if False:", "no parts"),
     ],
     "fusion": [
-        ("enumerate(items, start=1)", "enumerate(items)", "ranks from 0"),
+        ("enumerate(_check_ranking(items), start=1)", "enumerate(_check_ranking(items))", "ranks from 0"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k * rank)\n\n\ndef", "product for sum"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k + rank + 1)\n\n\ndef", "k off by one"),
-        ("weight * rrf_term", "rrf_term", "weights ignored"),
-        ("first_rank.setdefault(item, rank)", "first_rank[item] = rank", "last occurrence counts"),
+        ("terms.setdefault(item, rrf_term(rank, k))", "terms[item] = rrf_term(rank, k)", "last occurrence counts"),
         ("reverse=True", "reverse=False", "worst first"),
         ("items = sorted(scores)", "items = sorted(scores, reverse=True)", "reversed ties"),
-        ("math.fsum(each) for item, each in terms.items()}, top_n)\n\n\ndef min_max", "max(each) for item, each in "
-         "terms.items()}, top_n)\n\n\ndef min_max", "maximum for sum"),
+        ("math.fsum(each)", "max(each)", "maximum for sum"),
         ("dict.fromkeys(scores, 1.0)", "dict.fromkeys(scores, 0.0)", "a single hit is worth nothing"),
         ("(score - low) / (high - low) for", "score / high for", "minimum not taken off"),
         ("weight * score)", "score)", "weights ignored in the sum"),

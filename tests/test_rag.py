@@ -166,7 +166,7 @@ def test_unquoted_words_are_one_question_and_the_prompt_is_shown(capsys):
     assert "-> :Creator: E. Alpaydin" in out and "answered by: the extractive reader" in out
 
 
-@pytest.mark.parametrize("arguments", [["--k", "-1"], ["--k", "two"], [""], ["  "]])
+@pytest.mark.parametrize("arguments", [["--k", "-1"], ["--k", "two"], [""], ["  "], ["caf\udce9?"]])
 def test_bad_arguments_are_refused_with_a_message(arguments, capsys):
     with pytest.raises(SystemExit) as exit:
         rag.main(arguments)
