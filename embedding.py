@@ -74,8 +74,8 @@ class Embedder:
         """The unit vectors of `texts`, float32 [n, dimensions]; of no texts, [0, dimensions].
 
         Equal texts get equal vectors, and the order of the texts does not matter. What shares a batch with a text does:
-        each is filled up to the longest, which moves a vector by about 1e-7. With batch_size=1, which is slower, a vector
-        is the same to the last bit whatever else is embedded.
+        each is filled up to the longest, which moves a vector by about 1e-7. With batch_size=1 (slower) a vector is the
+        same to the last bit, whatever else is embedded.
 
         Raises TypeError for a bare string or for texts that are no strings, ValueError for another kind.
         """
