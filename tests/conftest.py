@@ -7,11 +7,14 @@ os.environ["HF_HUB_OFFLINE"] = "1"                   # before any import of the 
 import json                                          # noqa: E402
 
 import pytest                                        # noqa: E402
-from hypothesis import settings                      # noqa: E402
+from hypothesis import Phase, settings               # noqa: E402
 
 # The suite is the same in every run; HYPOTHESIS_PROFILE=search looks for new counterexamples, and takes its time.
 settings.register_profile("suite", max_examples=50, deadline=None, derandomize=True)
 settings.register_profile("search", max_examples=2000, deadline=None)
+# for `make mutants`: a test only has to fail, so nothing is shrunk
+settings.register_profile("mutants", max_examples=15, deadline=None, derandomize=True,
+                          phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 WORDS = "the a cat dog sat on mat chased birds fly quick carry over unused leave days next year query : passage".split()

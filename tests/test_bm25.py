@@ -508,3 +508,120 @@ def test_explaining_an_invisible_document_reads_like_one_that_is_not_there():
         bm25.BM25(TOY).explain(QUERY, 0, visible=[False, True, True, True])
     with pytest.raises(ValueError, match="position"):
         bm25.BM25(TOY).explain(QUERY, -1)
+
+
+# -- Faults that only mutation showed (make mutants) -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text, tokens", [
+    ("猫", ["猫"]), ("入門", ["入門", "入", "門"]), ("東京都", ["東京都", "東京", "京都", "東", "京", "都"]),
+])
+def test_characters_and_their_pairs_come_once(text, tokens):
+    assert bm25.tokenize(text) == tokens
+
+
+def test_defaults_by_hand():
+    assert bm25.idf(2, 4) == approx(math.log(1 + 2.5/2.5))
+    assert bm25.tf_part(1, 5, 4) == approx(1 / (1 + 1.2 * 1.1875))
+    assert bm25.tf_part(1, 5, 4, method="bm25+") == approx(2.2 / (1 + 1.2 * 1.1875) + 0.5)
+    assert bm25.score_by_definition(["cat"], 1, TOY, method="bm25+") == approx(
+        math.log(5/2) * (2.2 / (1 + 1.2 * 1.1875) + 0.5))
+
+
+def test_a_posting_takes_16_bytes_and_starts_has_one_entry_more_than_there_are_terms():
+    index = bm25.BM25(TOY)
+    assert index.documents.itemsize + index.counts.itemsize + index.weights.itemsize == 16
+    assert index.starts.shape == (len(index.vocabulary) + 1,)
+
+
+def test_a_word_that_stands_nowhere_is_explained_by_zeros():
+    assert bm25.BM25(TOY).explain(["zebra"], 0) == [("zebra", 1, 0, 0, 0, 0, 0)]
+
+
+def test_nothing_visible_is_no_reason_for_a_warning(recwarn):
+    assert bm25.BM25(TOY).scores(QUERY, visible=[False] * 4).tolist() == [0, 0, 0, 0] and not recwarn
+
+
+def test_a_common_term_keeps_its_weights_as_a_row():
+    index = bm25.BM25([["a", "b"], ["a", "b"], ["a"]] + [["c"]] * 13)           # more than an eighth of 16 is 3
+    (b,), (a,) = index._terms(["b"], None), index._terms(["a"], None)
+    assert b.row is None and a.row.tolist() == a.weights.tolist() + [0] * 13
+    assert index._terms(["a"], None)[0] is a                                    # weighed once, then kept
+
+
+def test_a_ceiling_is_the_greatest_weight():
+    index = bm25.BM25(TOY)
+    for visible in (None, np.array([True, True, False, True]), np.zeros(4, bool)):
+        for term in index._terms(QUERY, visible):
+            assert term.ceiling == max(term.weights, default=0)
+
+
+def test_the_kth_best_score():
+    scores = np.random.default_rng(0).permutation(1000).astype(float)
+    for k in range(1, 1001):
+        assert bm25._kth_best(scores, k) == 1000 - k
+
+
+def test_looking_up_beyond_the_only_posting():
+    only = bm25.Term(np.array([3]), np.array([0.5]), 0.5, None)
+    assert bm25._look_up(only, np.array([2, 3, 5])).tolist() == [0, 0.5, 0]
+
+
+def added_up(patch):
+    """A list to which each call of _add_up appends the documents that it touches."""
+    touched, add_up = [], bm25._add_up
+    patch.setattr(bm25, "_add_up", lambda *arguments: touched.append(add_up(*arguments)) or touched[-1])
+    return touched
+
+
+def test_a_candidate_that_can_only_just_tie_stays():
+    """Both end at 3: the rare word gives 1 and 1.5, the common one 2 and 1.5. Looking ahead spares the common one."""
+    rare = bm25.Term(np.array([0, 1]), np.array([1.0, 1.5]), 1.5, None)
+    common = bm25.Term(np.arange(4), np.array([2.0, 1.5, 0.5, 0.5]), 2.0, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "LOOK_AHEAD", 2)
+        touched = added_up(patch)
+        positions, scores = bm25.search([rare, common], 1, np.zeros(4))
+    assert positions.tolist() == [0] and scores.tolist() == [3]
+    assert np.concatenate(touched).tolist() == [0, 1]
+
+
+def test_one_best_document_is_enough_to_leave_a_common_word_alone():
+    corpus = [["a"]] * 20 + [["a", "b"]] * 5                                    # b is worth 0.7 there, a 0.01
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "LOOK_AHEAD", 5)
+        touched = added_up(patch)
+        assert bm25.BM25(corpus).top_k(["a", "b"], 1)[0].tolist() == [20]
+    assert np.concatenate(touched).tolist() == [20, 21, 22, 23, 24]
+
+
+def test_an_infinite_delta_is_refused():
+    with pytest.raises(ValueError, match="delta"):
+        bm25.BM25(TOY, delta=math.inf)
+
+
+def test_the_error_names_the_argument():
+    with pytest.raises(ValueError, match="^position must"):
+        bm25.BM25(TOY).explain(QUERY, -1)
+    with pytest.raises(TypeError, match="^visible must"):
+        bm25.BM25(TOY).scores(QUERY, visible=[0, 1, 1, 1])
+
+
+# Mutants that survive, since no input tells them apart.
+# survives in explain: `check_k(position, name`: 0 is the default
+# survives in scores: `np.empty(1)`: without documents, bincount reads no weight
+# survives in _add_up: `np.empty(1)`: without documents, no weight is added
+# survives in _postings: `slice(None, 0)`: as empty as slice(0, 0)
+# survives in _postings: `slice(0)`: as empty as slice(0, 0)
+# survives in _postings: `slice(0, )`: as empty as slice(0, 0)
+# survives in _postings: `slice(1, 0)`: as empty as slice(0, 0)
+# survives in _statistics: `else 1.0`: the mean of no length at all is never used
+# survives in _number_terms: `np.array(ids, None)`: whole numbers are int64 by themselves; no ids, nothing to convert
+# survives in _number_terms: `np.array(ids, )`: whole numbers are int64 by themselves; no ids, nothing to convert
+# survives in _count_equal: `prepend=-2`: no key is below 0: anything below differs from the first
+# survives in search: `(k) or True`: k = 0 cuts everything off at the end too: only work is spared
+# survives in search: `< LOOK_AHEAD`: the term is added up in the loop instead
+# survives in search: `len(found) >= k`: the least of exactly k * added scores is a score that k documents reach, too
+# survives in search: `k * added >= 0`: if no term was added up, nothing was found
+# survives in search: `rest[added] > threshold`: without looking ahead the next term is added up: only work is spared
+# survives in search: `kind="STABLE"`: NumPy reads the first letter, in either case

@@ -209,3 +209,19 @@ def test_scores_that_are_no_dict_and_top_n_below_0():
         fusion.min_max([("a", 1.0)])
     with pytest.raises(ValueError, match="top_n"):
         fusion.rrf([[1]], top_n=-1)
+
+
+# -- Faults that only mutation showed (make mutants) -------------------------------------------------------------------
+
+
+def test_rrf_term_with_its_own_k():
+    assert fusion.rrf_term(1) == 1 / (60 + 1)
+
+
+def test_a_map_of_weight_0_is_as_if_absent():
+    assert fusion.weighted_sum([{"a": 1}, {"b": 1}], weights=[1, 0]) == [("a", 1)]
+
+
+def test_the_error_names_top_n():
+    with pytest.raises(ValueError, match="^top_n must"):
+        fusion.weighted_sum([{"a": 1}], top_n=-1)

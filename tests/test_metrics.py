@@ -834,3 +834,44 @@ def test_settings_out_of_range(settings):
 def test_one_resample_is_enough_to_run():
     result = metrics.paired_bootstrap(A, B, resamples=1)
     assert result.low == result.high and result.p_value in (1/2, 2/2)
+
+
+# -- Faults that only mutation showed (make mutants) -------------------------------------------------------------------
+
+
+def test_the_highest_grade_is_1000():
+    assert metrics.ndcg_at_k(["a"], {"a": 1000}, 1, gain="exponential") == 1
+
+
+def test_precision_needs_a_k():
+    with pytest.raises(ValueError, match="unknown measure 'precision'"):
+        metrics.evaluate({"q": ["a"]}, {"q": {"a": 1}}, ["precision"])
+
+
+def test_items_need_an_order_for_ties_only():
+    assert metrics.evaluate({"q": {"a": 2, 1: 1}}, {"q": {1: 1}}, ["reciprocal_rank"]).means == {"reciprocal_rank": 1/2}
+
+
+def test_documents_need_no_order():
+    assert metrics.span_recall([("a", 0, 3), (1, 0, 3)], [(1, 0, 3), ("a", 0, 6)]) == (3 + 3) / (3 + 6)
+
+
+def test_there_are_10_000_resamples():
+    assert metrics.paired_bootstrap([1, 2, 3, 4, 5], [0.5, 1.5, 2.5, 3.5, 4.5]).p_value == 1 / (10_000 + 1)
+
+
+def test_the_error_names_resamples():
+    with pytest.raises(ValueError, match="^resamples must"):
+        metrics.paired_bootstrap(A, B, resamples=0)
+
+
+def test_ties_are_rounded_by_the_size_of_the_values():
+    a, b = np.array(FIVE[1]).T / 10
+    expected = metrics.paired_bootstrap(a, b).p_value
+    for scale in (2.0**-30, 2.0**30):                                          # powers of 2: the digits stay the same
+        assert metrics.paired_bootstrap(scale * a, scale * b).p_value == expected
+
+
+# Mutants that survive, since no input tells them apart.
+# survives in _check_values: `"XXbiufXX"`: no dtype is of kind X
+# survives in _check_values: `astype(None)`: NumPy's default is float

@@ -116,3 +116,18 @@ def test_scores_that_are_no_row_of_numbers(scores, error):
 def test_a_mask_that_is_no_mask(allowed, error):
     with pytest.raises(error, match="allowed must"):
         ranking.top_k([1.0, 2.0], 1, allowed)
+
+
+# -- Faults that only mutation showed (make mutants) -------------------------------------------------------------------
+
+
+def test_long_doubles_are_not_rounded():
+    assert ranking.top_k(np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble), 2).tolist() == [1, 0]
+
+
+# Mutants that survive, since no input tells them apart.
+# survives in top_k: `k <= len(scores)`: for k = n the k-th best is the worst, so that all are kept either way
+# survives in top_k: `k - 2)[k - 1]`: a place beyond the cut holds the k-th best or a worse one: a few more are sorted
+# survives in top_k: `kind="STABLE"`: NumPy reads the first letter, in either case
+# survives in _check_scores: `astype(None)`: NumPy's default is float
+# survives in _check_scores: `"XXiufXX"`: no dtype is of kind X
