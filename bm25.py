@@ -28,6 +28,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -130,8 +131,8 @@ class BM25:
     `visible` (a mask [n]) in the methods below makes n, df and mean_length those of the visible documents alone, so
     that a score betrays nothing of the others, and scores only them.
 
-    Raises TypeError for a string where tokens are expected, ValueError for k1 < 0, b outside [0, 1], delta < 0, NaN,
-    infinity or an unknown method. An empty corpus, document or question, or an unknown word, scores 0 and hits nothing.
+    Raises TypeError for a string where tokens are expected, ValueError for k1 or delta outside 0..1000, b outside 0..1,
+    NaN or an unknown method. An empty corpus, document or question, or an unknown word, scores 0 and hits nothing.
 
     >>> from toy import DOCUMENTS
     >>> bm25 = BM25([tokenize(text) for text in DOCUMENTS])
@@ -154,19 +155,12 @@ class BM25:
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
-        terms, n = self._terms(query_tokens, self._check_visible(visible)), len(self.lengths)
-        documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
-        weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
-        return np.bincount(documents, weights, minlength=n)           # adds weights[i] at documents[i] -> [n]
+        return self._score(self._terms(query_tokens, self._check_visible(visible)))
 
     def top_k_by_definition(self, query_tokens, k, allowed=None, visible=None):
         """`top_k` as it is meant: score everything, then rank the allowed documents that contain a term."""
-        contains = np.zeros(len(self.lengths), bool)
-        for term in self._terms(query_tokens, self._check_visible(visible)):
-            contains[term.documents] = True
-        scores = self.scores(query_tokens, visible)
-        positions = ranking.top_k(scores, k, contains if allowed is None else contains & self._check_allowed(allowed))
-        return positions, scores[positions]
+        allowed = None if allowed is None else self._check_allowed(allowed)
+        return self._score_and_rank(self._terms(query_tokens, self._check_visible(visible)), k, allowed)
 
     def top_k(self, query_tokens, k, allowed=None, visible=None):
         """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
@@ -180,8 +174,14 @@ class BM25:
         """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
         k, visible = ranking.check_k(k), self._check_visible(visible)
         allowed = None if allowed is None else self._check_allowed(allowed)
-        accumulator = np.zeros(len(self.lengths))
-        return [search(self._terms(tokens, visible), k, accumulator, allowed) for tokens in _check_tokens(queries)]
+        accumulator, results = np.zeros(len(self.lengths)), []
+        for tokens in _check_tokens(queries):
+            terms = self._terms(tokens, visible)
+            if sum(term.ceiling for term in terms) < EXACT:
+                results.append(search(terms, k, accumulator, allowed))
+            else:
+                results.append(self._score_and_rank(terms, k, allowed))
+        return results
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
@@ -199,6 +199,18 @@ class BM25:
             part = float(tf_part(count, self.lengths[position], mean_length, **self.parameters)) if count else 0.0
             rows.append(TermScore(term, repeats, count, df, rarity, part, score))
         return rows
+
+    def _score(self, terms):
+        documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
+        weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
+        return np.bincount(documents, weights, minlength=len(self.lengths))       # adds weights[i] at documents[i]: [n]
+
+    def _score_and_rank(self, terms, k, allowed):
+        contains, scores = np.zeros(len(self.lengths), bool), self._score(terms)
+        for term in terms:
+            contains[term.documents] = True
+        positions = ranking.top_k(scores, k, contains if allowed is None else contains & allowed)
+        return positions, scores[positions]
 
     def _terms(self, query_tokens, visible):
         """The question's known terms, rarest first."""
@@ -249,7 +261,7 @@ class BM25:
             return np.empty(0)
         weights = idf(df, n, self.parameters["method"]) * tf_part(
             counts, self.lengths[documents], mean_length, **self.parameters)
-        # subtle: multiples of 2^-40 (below 2^12) add up without rounding, so their order cannot matter, to the last bit
+        # subtle: multiples of 2^-40 add up to EXACT without rounding, so their order cannot matter, to the last bit
         return np.rint(weights * 2.0**40) / 2.0**40
 
     def _check_visible(self, visible):
@@ -293,6 +305,8 @@ def _count_equal(keys):
 def _check_tokens(tokens):
     if isinstance(tokens, (str, bytes)):
         raise TypeError(f"{tokens[:40]!r} is one string, not a list of tokens: call tokenize on it first")
+    if isinstance(tokens, Mapping):
+        raise TypeError("tokens must be a list in which a term stands as often as it counts, not a dict")
     if tokens is None:
         raise TypeError("None is not a list of tokens")
     return tokens
@@ -301,12 +315,12 @@ def _check_tokens(tokens):
 def _check_parameters(k1, b, method, delta):
     if method not in IDF:
         raise ValueError(f"method must be one of {', '.join(IDF)}, not {method!r}")
-    if not 0 <= k1 < np.inf:
-        raise ValueError(f"k1 must be a finite number >= 0, not {k1}")
+    if not 0 <= k1 <= 1000:                                           # beyond that, weights fall below 2^-40
+        raise ValueError(f"k1 must be a number from 0 to 1000, not {k1}")
     if not 0 <= b <= 1:
         raise ValueError(f"b must be in [0, 1], not {b}")
-    if not 0 <= delta < np.inf:
-        raise ValueError(f"delta must be a finite number >= 0, not {delta}")
+    if not 0 <= delta <= 1000:
+        raise ValueError(f"delta must be a number from 0 to 1000, not {delta}")
     return {"k1": k1, "b": b, "method": method, "delta": delta}
 
 
@@ -325,7 +339,8 @@ COMPOUND = re.compile(
     rf"|{WORD}(?:[-_./\\:@&+#',]{{1,3}}{WORD})*(?:(?:\+\+|\#)(?!\w))?"   # INV-2291  0..16  don't  C++
 )
 PIECE = re.compile(WORD)                                              # INV-2291 -> INV, 2291
-PART = re.compile(rf"[{UNSPACED}]+|\d+|[{UPPER}]+(?!{LOWER})|[{UPPER}]?{LOWER}+")   # parseHTMLPage2: parse HTML Page 2
+PART = re.compile(                                                     # parseHTMLPage2: parse HTML Page 2
+    rf"[{UNSPACED}]+|\d+|(?:[{UPPER}][{MARKS}]*)+(?!{LOWER})|[{UPPER}]?{LOWER}+")
 SAME = str.maketrans("’‐‑–−", "'----", "\u00ad\u200c\u200d\u2060")   # typographic twins; soft hyphen and joiners go
 
 
@@ -361,7 +376,8 @@ def _with_parts(compound):
                 tokens.append(part)
             if len(part) > 1 and re.match(f"[{UNSPACED}]", part):
                 tokens += [a + b for a, b in zip(part, part[1:]) if a + b != part] + list(part)
-    return tuple(token.casefold() for token in tokens)
+    # subtle: folding case may leave letter and accent apart, so the Unicode form is made once more
+    return tuple(unicodedata.normalize("NFKC", token.casefold()) for token in tokens)
 
 
 # -- For speed only: the same bits as top_k_by_definition. Skip it at first reading ------------------------------------
@@ -369,6 +385,7 @@ def _with_parts(compound):
 #    31(6), 1995.
 
 COMMON = 8              # a term in more than an eighth of all documents keeps its weights as a row, once asked for
+EXACT = 2.0**13         # sums of multiples of 2^-40 are exact below this; a question that can score more is not pruned
 LOOK_AHEAD = 4000       # postings of a term that are added up without asking whether they still matter
 
 

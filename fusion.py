@@ -22,6 +22,8 @@ Not here: which way is best. That has to be measured, on one's own questions.
 import math
 from collections import defaultdict
 
+import numpy as np
+
 import ranking
 
 
@@ -47,11 +49,10 @@ def rrf(rankings, k=60, weights=None, top_n=None):
     if not 0 <= k < math.inf:
         raise ValueError(f"k must be a finite number >= 0, not {k}")
     term_maps = []
-    for items in rankings:
-        term_maps.append(terms := {})
-        for rank, item in enumerate(_check_ranking(items), start=1):   # subtle: ranks count from 1, not 0
-            terms.setdefault(item, rrf_term(rank, k))
-    return weighted_sum(term_maps, weights, top_n)
+    for items in map(_check_ranking, rankings):
+        terms = [rrf_term(rank, k) for rank in range(1, len(items) + 1)]           # subtle: ranks count from 1, not 0
+        term_maps.append(dict(zip(reversed(items), reversed(terms))))  # from the end, so that the first place counts
+    return _add_up(term_maps, weights, top_n)
 
 
 def min_max(scores):
@@ -87,13 +88,29 @@ def weighted_sum(score_maps, weights=None, top_n=None):
     >>> [(item, round(score, 2)) for item, score in weighted_sum([min_max(keyword), min_max(vector)], [0.5, 0.5])]
     [('a', 0.5), ('b', 0.5), ('c', 0.4)]
     """
-    score_maps = [_check_scores(scores) for scores in score_maps]
-    terms = defaultdict(list)
+    return _add_up([_check_scores(scores) for scores in score_maps], weights, top_n)
+
+
+def _add_up(score_maps, weights, top_n):
+    """[(item, weighted sum)] over the maps that hold the item, best first."""
+    terms = defaultdict(list)                                          # item -> what each list gives it
     for scores, weight in zip(score_maps, _check_weights(weights, len(score_maps))):
         if weight > 0:
             for item, score in scores.items():
                 terms[item].append(weight * score)
-    return _sort({item: math.fsum(each) for item, each in terms.items()}, top_n)
+    try:
+        sums = np.array([math.fsum(each) for each in terms.values()])
+    except (OverflowError, ValueError):                                # infinity, or infinity minus infinity
+        sums = np.array([math.inf])
+    if not np.isfinite(sums).all():
+        raise ValueError("a sum is too great for a float: scale the weights or scores down")
+    return _sort(dict(zip(terms, _round(sums).tolist())), top_n)
+
+
+def _round(sums):
+    """Keep 46 of 53 bits: terms are rounded already, so that 1/66 + 1/99 and 1/72 + 1/88 differ in the last."""
+    fractions, exponents = np.frexp(sums)
+    return np.ldexp(np.rint(fractions * 2.0**46), exponents - 46)
 
 
 def _sort(scores, top_n):
@@ -125,6 +142,8 @@ def _check_scores(scores):
 
 
 def _check_weights(weights, n):
+    if isinstance(weights, (str, bytes, dict)):
+        raise TypeError(f"weights must be a list of numbers, one for each list, not a {type(weights).__name__}")
     weights = [1.0] * n if weights is None else [float(weight) for weight in weights]
     if len(weights) != n:
         raise ValueError(f"{n} lists need {n} weights, not {len(weights)}")

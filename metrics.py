@@ -61,7 +61,8 @@ def recall_at_k(ranking, relevant, k):
     >>> recall_at_k([1, 3, 0], {0, 1}, k=2)
     0.5
     """
-    return _count_found(ranking, relevant, k) / len(_check_relevant(relevant))
+    relevant = _check_relevant(relevant)
+    return _count_found(ranking, relevant, k) / len(relevant)
 
 
 def precision_at_k(ranking, relevant, k):
@@ -156,8 +157,8 @@ def _check_grades(gains):
     if not isinstance(gains, Mapping):
         raise TypeError(f"gains must be a dict of item -> grade, not {type(gains).__name__}")
     for item, grade in gains.items():
-        if not 0 <= grade <= 1000:                                     # False for NaN; 2**1000 is still a float
-            raise ValueError(f"the grade of {item!r} must be a number from 0 to 1000, not {grade}")
+        if grade != 0 and not 1e-9 <= grade <= 1000:                   # so that 2**grade - 1 is above 0, and a float
+            raise ValueError(f"the grade of {item!r} must be 0, or a number from 1e-9 to 1000, not {grade}")
     return gains
 
 
@@ -248,10 +249,11 @@ def _as_ranking(answer):
     """A ranking as it is; {item: score} sorted by score falling, then item rising."""
     if not isinstance(answer, Mapping):
         return _check_ranking(answer)
-    if not all(map(math.isfinite, answer.values())):
+    scores = dict(zip(answer, map(float, answer.values())))            # subtle: a float32 0.1 and 0.1 compare as equal
+    if not all(map(math.isfinite, scores.values())):
         raise ValueError("a score in the run is NaN or infinite")
-    items = sorted(answer) if len(set(answer.values())) < len(answer) else answer     # the order of items is for ties
-    return sorted(items, key=answer.get, reverse=True)                 # stable, and reverse=True keeps ties in order
+    items = sorted(scores) if len(set(scores.values())) < len(scores) else scores     # the order of items is for ties
+    return sorted(items, key=scores.get, reverse=True)                 # stable, and reverse=True keeps ties in order
 
 
 def _mean(values):
@@ -502,7 +504,7 @@ def paired_bootstrap(a, b, resamples=10_000, confidence=0.95, seed=0):
     difference = float((a - b).mean())
     means = _resampled_means(a - b, resamples, np.random.default_rng(seed))      # [resamples]
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    rounding = 1e-12 * max(abs(a).max(), abs(b).max())
+    rounding = 16 * np.finfo(float).eps * max(abs(a).max(), abs(b).max())
     return PairedBootstrap(difference, float(low), float(high), _p_value(means, difference, rounding), len(a))
 
 
@@ -542,6 +544,8 @@ def _check_values(values):
     values = np.asarray(list(values))
     if values.ndim != 1 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         raise ValueError("each query needs one finite number: leave undefined ones (None, NaN) out of both systems")
+    if (abs(values.astype(float)) > 1e100).any():
+        raise ValueError("values above 1e100 cannot be added up: scale both systems down")
     return values.astype(float)
 
 

@@ -54,7 +54,8 @@ def top_k(scores, k, allowed=None):
         raise ValueError("a score is NaN or infinite: such an item has no place in an order")
     if k == 0:
         return positions[:0]
-    falling = -scores                                                  # from here on, the smallest is the best
+    # from here on the smallest is the best; subtle: ~ mirrors whole numbers exactly, - would wrap some of them round
+    falling = -scores if scores.dtype.kind == "f" else ~scores
     if k < len(scores):
         kth_best = np.partition(falling, k - 1)[k - 1]
         reached = np.flatnonzero(falling <= kth_best)                  # subtle: <= keeps every tie of the k-th
@@ -97,7 +98,7 @@ def _check_scores(scores):
         raise ValueError(f"scores must be one row of numbers, not an array of shape {scores.shape}")
     if scores.dtype.kind not in "iuf":
         raise TypeError(f"scores must be real numbers, not {scores.dtype}")
-    return scores if scores.dtype.kind == "f" else scores.astype(float)     # -scores would wrap unsigned ones round
+    return scores
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ def test_tokens_by_hand(text, tokens):
     ("file", "\ufb01le"),                      # ligature
     ("42", "\uff14\uff12"),                    # full-width digits
     ("ΣΊΣΥΦΟΣ", "σίσυφος"),                    # final sigma
+    ("ΐ", "ΐ".upper()), ("πραΰ", "ΠΡΑΫ́"),       # capitals that have no letter of their own
 ])
 def test_unicode_twins_are_one_token(one, other):
     assert bm25.tokenize(one) == bm25.tokenize(other)
@@ -470,6 +471,22 @@ def test_a_string_where_tokens_are_expected():
         bm25.BM25("the cat sat")
 
 
+@pytest.mark.parametrize("query", [{"a": 0.5}, {"a": 0}, Counter("aa")])
+def test_a_question_with_weights_is_no_list_of_tokens(query):
+    for method in (bm25.BM25([["a"], ["b"]]).scores, lambda query: bm25.BM25([["a"], ["b"]]).explain(query, 0)):
+        with pytest.raises(TypeError, match="not a dict"):
+            method(query)
+
+
+@pytest.mark.parametrize("method, delta, query", [
+    ("bm25+", 1000, ["a", "b", "c"] * 4), ("lucene", 0.5, ["a"] * 8878 + ["b"] * 5380 + ["c"] * 9771)])
+def test_scores_too_great_for_exact_sums_are_not_pruned(method, delta, query):
+    corpus = [["a", "b", "c"]] * 4100 + [["a", "b", "x"]] * 600 + [["a", "x", "x"]] * 800 + [["x", "x", "x"]] * 4500
+    index = bm25.BM25(corpus, method=method, delta=delta)
+    positions, scores = index.top_k(query, 1)
+    assert positions.tolist() == [0] and scores[0] == index.scores(query)[0] > bm25.EXACT
+
+
 @pytest.mark.parametrize("bad", [[[1, 2]], [["a", None]], [None]])
 def test_tokens_that_are_no_strings(bad):
     with pytest.raises(TypeError):
@@ -482,7 +499,8 @@ def test_question_tokens_that_are_no_strings():
 
 
 @pytest.mark.parametrize("arguments", [{"k1": -1}, {"k1": math.nan}, {"k1": math.inf}, {"b": -0.1}, {"b": 1.1},
-                                       {"b": math.nan}, {"delta": -1}, {"delta": math.nan}, {"method": "okapi"}])
+                                       {"b": math.nan}, {"delta": -1}, {"delta": math.nan}, {"method": "okapi"},
+                                       {"k1": 1.7e308}, {"delta": 1e300}])
 def test_parameters_out_of_range(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
         bm25.BM25(TOY, **arguments)

@@ -199,6 +199,28 @@ def test_nan_and_infinite_scores(bad):
         fusion.weighted_sum([{"a": bad}])
 
 
+def test_exactly_equal_sums_tie_although_their_terms_are_rounded():
+    for first, second in (("a", "z"), ("z", "a")):                     # 1/66 + 1/99 == 1/72 + 1/88
+        lists = [[f"{number}x{i}" for i in range(40)] for number in range(2)]
+        lists[0][5], lists[1][38], lists[0][11], lists[1][27] = first, first, second, second
+        fused = fusion.rrf(lists)
+        assert [item for item, _ in fused if item in "az"] == ["a", "z"] and dict(fused)["a"] == dict(fused)["z"]
+
+
+def test_sums_too_great_for_a_float():
+    for maps, weights in (([{1: 1e308}], [100]), ([{1: 1e308}, {1: 1e308}], None), ([{1: 1e308}, {1: -1e308}], [100, 100])):
+        with pytest.raises(ValueError, match="too great"):
+            fusion.weighted_sum(maps, weights)
+    with pytest.raises(ValueError, match="too great"):
+        fusion.rrf([[1], [1]], k=0, weights=[1.7e308] * 2)
+
+
+@pytest.mark.parametrize("weights", [{0: 0.3, 1: 0.7}, "12"])
+def test_weights_that_are_no_list(weights):
+    with pytest.raises(TypeError, match="weights must be"):
+        fusion.rrf([[1], [2]], weights=weights)
+
+
 def test_scores_too_far_apart():
     with pytest.raises(ValueError, match="too far apart"):
         fusion.min_max({"a": 1.7e308, "b": -1.7e308})

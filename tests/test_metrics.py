@@ -258,6 +258,16 @@ def test_scores_that_differ_in_the_ninth_decimal_do_not_tie():
     assert metrics.evaluate({"q": {"a": 1 + 1e-9, "b": 1}}, {"q": {"b": 1}}, ["reciprocal_rank"]).means == {"reciprocal_rank": 1/2}
 
 
+def test_float32_and_float_scores_are_compared_as_what_they_are():
+    for run in ({"b": np.float32(0.1), "a": 0.1}, {"a": 0.1, "b": np.float32(0.1)}):      # float32's 0.1 is greater
+        assert metrics.evaluate({"q": run}, {"q": {"a": 1}}, ["hit@1"]).means == {"hit@1": 0}
+
+
+def test_any_iterable_is_a_set_of_relevant_items():
+    for measure in CUT:
+        assert measure([1, 2], iter([1]), 1) == 1
+
+
 def test_an_item_that_is_its_own_query_stays():
     run, qrels = {"0": [str(i) for i in range(10)]}, {"0": {str(i): 1 for i in range(10)}}
     assert metrics.evaluate(run, qrels, ["recall@10"]).means["recall@10"] == 1
@@ -278,7 +288,7 @@ def test_all_relevant_items_divide_also_when_k_is_smaller():
     assert metrics.recall_at_k(["a", "b"], {"a", "b", "c"}, 2) == 2/3
 
 
-@pytest.mark.parametrize("grade", [-0.89, math.nan, math.inf, 1001])
+@pytest.mark.parametrize("grade", [-0.89, math.nan, math.inf, 1001, 1e-17])
 def test_grades_below_0_or_no_number(grade):
     for gain in ("linear", "exponential"):
         with pytest.raises(ValueError, match="grade"):

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BUGS = {
     "ranking": [
-        ("falling = -scores ", "falling = scores ", "lowest first"),
+        ("falling = -scores if", "falling = scores if", "lowest first"),
         ("falling <= kth_best", "falling < kth_best", "ties of the k-th dropped"),
         ("[:k]           # stable", "[:k + 1]           # stable", "k off by one"),
         ("np.partition(falling, k - 1)[k - 1]", "np.partition(falling, k - 1)[0]", "threshold of the best"),
@@ -35,7 +35,7 @@ BUGS = {
          "df as total occurrences, array form"),
         ("np.sort(term_ids * n + document_ids)", "np.sort(term_ids * (n - 1) + document_ids)", "keys that collide"),
         ("each.weights * repeats", "each.weights", "repeats do not count"),
-        ("return np.bincount(documents, weights, minlength=n)", "return np.bincount(documents, minlength=n)", "a dropped weight"),
+        ("np.bincount(documents, weights, minlength", "np.bincount(documents, minlength", "a dropped weight"),
         ("kept = allowed[documents]", "kept = ~allowed[documents]", "swapped mask"),
         ('np.argsort(-scores, kind="stable")[:k]', "np.lexsort((-candidates, -scores))[:k]", "reversed ties"),
         ('np.argsort(-scores, kind="stable")[:k]', 'np.argsort(-scores, kind="stable")[:k + 1]', "k off by one"),
@@ -48,10 +48,10 @@ BUGS = {
         ("if part != piece:", "if False:", "no parts"),
     ],
     "fusion": [
-        ("enumerate(_check_ranking(items), start=1)", "enumerate(_check_ranking(items))", "ranks from 0"),
+        ("range(1, len(items) + 1)", "range(len(items))", "ranks from 0"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k * rank)\n\n\ndef", "product for sum"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k + rank + 1)\n\n\ndef", "k off by one"),
-        ("terms.setdefault(item, rrf_term(rank, k))", "terms[item] = rrf_term(rank, k)", "last occurrence counts"),
+        ("zip(reversed(items), reversed(terms))", "zip(items, terms)", "last occurrence counts"),
         ("reverse=True", "reverse=False", "worst first"),
         ("items = sorted(scores)", "items = sorted(scores, reverse=True)", "reversed ties"),
         ("math.fsum(each)", "max(each)", "maximum for sum"),
@@ -73,8 +73,8 @@ BUGS = {
         ("for item in items[:k])", "for item in items[:k + 1])", "k off by one"),
         ("_count_found(ranking, relevant, k) / k ", "_count_found(ranking, relevant, k) / min(k, len(ranking)) ",
          "precision over the list's length"),
-        ("_count_found(ranking, relevant, k) / len(_check_relevant(relevant))",
-         "_count_found(ranking, relevant, k) / min(k, len(_check_relevant(relevant)))", "recall capped at k"),
+        ("_count_found(ranking, relevant, k) / len(relevant)", "_count_found(ranking, relevant, k) / min(k, len(relevant))",
+         "recall capped at k"),
         ("total += found / rank", "total += 1 / rank", "precision forgotten in AP"),
         ("return total / len(relevant)", "return total / max(found, 1)", "AP over what was found"),
         ("return 1 / rank", "return 1 / (rank + 1)", "reciprocal rank off by one"),

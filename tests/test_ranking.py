@@ -78,6 +78,10 @@ def test_unsigned_and_smallest_integers_do_not_wrap_round(dtype):
     assert ranking.top_k(scores, 3).tolist() == [2, 1, 3]
 
 
+def test_whole_numbers_that_no_float_tells_apart():
+    assert ranking.top_k(np.array([2**53, 2**53 + 1]), 1).tolist() == [1]
+
+
 # -- Bad input ---------------------------------------------------------------------------------------------------------
 
 
