@@ -48,10 +48,11 @@ def rrf(rankings, k=60, weights=None, top_n=None):
     """
     if not 0 <= k < math.inf:
         raise ValueError(f"k must be a finite number >= 0, not {k}")
-    term_maps = []
-    for items in map(_check_ranking, rankings):
-        terms = [rrf_term(rank, k) for rank in range(1, len(items) + 1)]           # subtle: ranks count from 1, not 0
-        term_maps.append(dict(zip(reversed(items), reversed(terms))))  # from the end, so that the first place counts
+    rankings = [_check_ranking(items) for items in rankings]
+    longest = max(map(len, rankings), default=0)
+    terms = [rrf_term(rank, k) for rank in range(1, longest + 1)]      # subtle: ranks count from 1, not 0
+    # each list is read from its end, so that of an item's places the first one stays
+    term_maps = [dict(zip(reversed(items), reversed(terms[:len(items)]))) for items in rankings]
     return _add_up(term_maps, weights, top_n)
 
 
@@ -96,10 +97,10 @@ def _add_up(score_maps, weights, top_n):
     terms = defaultdict(list)                                          # item -> what each list gives it
     for scores, weight in zip(score_maps, _check_weights(weights, len(score_maps))):
         if weight > 0:
-            for item, score in scores.items():
-                terms[item].append(weight * score)
+            for item, score in zip(scores, [weight * score for score in scores.values()]):
+                terms[item].append(score)
     try:
-        sums = np.array([math.fsum(each) for each in terms.values()])
+        sums = np.array(list(map(math.fsum, terms.values())))
     except (OverflowError, ValueError):                                # infinity, or infinity minus infinity
         sums = np.array([math.inf])
     if not np.isfinite(sums).all():
@@ -122,7 +123,7 @@ def _sort(scores, top_n):
         raise TypeError("items must be of one type that has an order: give the same chunk the same id in every list"
                         ) from None
     items.sort(key=scores.get, reverse=True)                           # stable, and reverse=True keeps ties in order
-    return [(item, scores[item]) for item in items[:top_n]]
+    return list(zip(items, map(scores.get, items)))[:top_n]
 
 
 def _check_ranking(items):
