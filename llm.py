@@ -23,12 +23,14 @@ import json
 import os
 import re
 import sys
+import urllib.parse
 
 import index
 import ranking
 import rerank
 
 MODEL = "claude-sonnet-5-5"
+TIMEOUT = 120.0                # seconds that a server may be silent; the SDK's own ten minutes look like a hang
 UNKNOWN = "I don't know"
 CANDIDATES = 5                 # how many units MaxSim looks at: 3, 5 or 10 gave 32 right quotes of 40, all of them 33
 
@@ -77,7 +79,7 @@ def ask(prompt, system=None, model=MODEL, max_tokens=1024, client=None):
     """Send one prompt to Claude and return the service's response: an anthropic.types.Message, unless the server errs.
 
     prompt      what to answer; `system`, if given, holds the rules for answering
-    max_tokens  the most word pieces the model may write, thinking included; above 21,333 the SDK wants a stream
+    max_tokens  the most word pieces the model may write, thinking included
     client      an anthropic.Anthropic of your own; by default one for ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL
 
     Before any request: TypeError or ValueError for a prompt, system or model that is no text or blank, for max_tokens
@@ -91,7 +93,7 @@ def ask(prompt, system=None, model=MODEL, max_tokens=1024, client=None):
     client = _client(_key(), _base_url()) if client is None else client
     try:
         return client.messages.create(**request)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise NoAnswer("the server's answer is no JSON: ask again, or check ANTHROPIC_BASE_URL") from error
 
 
@@ -112,7 +114,8 @@ def text_of(response):
         advice = _ADVICE.get(str(reason), "the model stopped for something that this program does not offer")
         raise NoAnswer(f"no finished answer (stop_reason {reason!r}): {advice}")
     # subtle: not content[0].text, since a thinking block may come first and a block of a new kind has no text
-    texts = [block.text for block in response.content or [] if getattr(block, "type", None) == "text"]
+    blocks = response.content if isinstance(response.content, list) else []
+    texts = [block.text for block in blocks if getattr(block, "type", None) == "text"]
     text = "".join(part for part in texts if isinstance(part, str))
     if not text.strip():
         raise NoAnswer(f"the answer is empty (stop_reason {reason!r}): ask again, or put the question in other words")
@@ -132,7 +135,7 @@ def _client(key, base_url):
     # the cache makes the second question reuse the connection, and another key or address get another client
     import anthropic
 
-    return anthropic.Anthropic(api_key=key, base_url=base_url)
+    return anthropic.Anthropic(api_key=key, base_url=base_url, timeout=TIMEOUT)
 
 
 def _key():
@@ -148,10 +151,18 @@ def _key():
 
 def _base_url():
     url = os.environ.get("ANTHROPIC_BASE_URL")
-    if url is not None and not re.fullmatch(r"https?://\S+", url.strip()):
+    if url is None:
+        return None
+    url = url.strip()
+    try:
+        parts = urllib.parse.urlsplit(url)
+        good = re.fullmatch("[!-~]*", url) and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:                                                 # a port that is no number, half an IPv6 address
+        good = False
+    if not good:
         raise BadSetting("ANTHROPIC_BASE_URL must be an address that begins with http:// or https://; unset it to "
                          "reach Anthropic itself")
-    return url and url.strip()
+    return url
 
 
 def _check_text(text, name):
@@ -228,11 +239,11 @@ def units(body):
         marked = bool(_MARK.match(line))
         row = not marked and bool(_GAP.search(line.strip()))
         if goes_on and not marked and not row:
-            pieces[-1] += " " + line                                   # a wrapped line goes on with the one before
+            pieces[-1].append(line)                                    # a wrapped line goes on with the one before
         else:
-            pieces.append(line)
+            pieces.append([line])
         goes_on = not row
-    return [unit for piece in pieces for unit in _SENTENCE_END.split(" ".join(piece.split()))]
+    return [unit for lines in pieces for unit in _SENTENCE_END.split(" ".join(" ".join(lines).split()))]
 
 
 if __name__ == "__main__":

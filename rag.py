@@ -18,6 +18,7 @@ Not here: keyword search, fusion and reranking of chunks, which have modules of 
 import argparse
 import functools
 import json
+import os
 import re
 import sys
 
@@ -80,6 +81,8 @@ def retrieve(question, chunks, vectors, k=3):
     """The k chunks nearest to the question, best first. Raises ValueError for k < 0 or a blank question."""
     if not question.strip():
         raise ValueError("the question is empty")
+    if len(chunks) != len(vectors):
+        raise ValueError(f"{len(chunks)} chunks need as many vectors, not {len(vectors)}: use build_index(chunks)")
     [query_vector] = embedder().encode([question], kind="query")       # [1, dim] -> [dim]
     positions, _ = index.cosine_top_k(query_vector, vectors, k)
     return [chunks[position] for position in positions]
@@ -127,23 +130,26 @@ def __getattr__(name):
 
 
 def show(question, k, as_json=False, with_prompt=False):
-    """Answer one question and print it: question -> answer | sources: [titles]."""
-    chunks, vectors = _first_use("CHUNKS"), _first_use("VECTORS")
-    text, sources, response = answer(question, chunks, vectors, k)
+    """Answer one question and print it: question -> answer | sources: [titles]. Returns who answered."""
+    text, sources, response = answer(question, _first_use("CHUNKS"), _first_use("VECTORS"), k)
+    who = who_answered(sources, response)
     if as_json:
         found = [{key: source[key] for key in ("id", "title", "start", "end", "body")} for source in sources]
         prompt = {"prompt": format_prompt(question, sources)} if with_prompt else {}
-        print(json.dumps({"question": question, "answer": text, "answered_by": who_answers(response), **prompt,
-                          "sources": found}, ensure_ascii=False))
-        return
+        print(json.dumps({"question": question, "answer": text, "answered_by": who, **prompt, "sources": found},
+                         ensure_ascii=False))
+        return who
     if with_prompt:
         print(format_prompt(question, sources), end="\n\n")
     print(f"{question} -> {text} | sources: [{', '.join(source['title'] for source in sources)}]")
+    return who
 
 
-def who_answers(response=None):
-    """The name of the model that answered, or of the extractive reader."""
-    return getattr(response, "model", None) or "extractive reader"
+def who_answered(sources, response):
+    """The name of the model that answered, or of the extractive reader; without sources nobody was asked."""
+    if response is not None:
+        return str(getattr(response, "model", None) or llm.MODEL)
+    return "extractive reader" if sources else "nobody"
 
 
 def _parse(arguments):
@@ -163,19 +169,32 @@ def _parse(arguments):
     return options
 
 
+NOTES = {"extractive reader": "the extractive reader (it quotes; no ANTHROPIC_API_KEY is set)"}
+
+
 def main(arguments=None):
     """Run the command line; returns the exit status."""
     options = _parse(arguments)
     try:
-        for question in options.questions:
-            show(question, options.k, options.json, options.show_prompt)
-    except llm.failures() as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        _first_use("VECTORS")
+    except (ImportError, OSError, ValueError) as error:                # no documents, no weights, damaged ones
+        return _fail(error)
+    try:
+        who = {show(question, options.k, options.json, options.show_prompt) for question in options.questions}
+        if not options.json:
+            print("answered by:", ", ".join(NOTES.get(name, name) for name in sorted(who)))
+        sys.stdout.flush()
+    except BrokenPipeError:                                            # whoever was reading has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    if not options.json:
-        quotes = "the extractive reader (it quotes; no ANTHROPIC_API_KEY is set)"
-        print("answered by:", llm.MODEL if llm.has_key() else quotes)
+    except llm.failures() as error:
+        return _fail(error)
     return 0
+
+
+def _fail(error):
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

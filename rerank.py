@@ -138,6 +138,7 @@ def _load_cross_encoder(folder):
         # subtle: without Identity, a model of one label may come with a sigmoid, which ties whatever is very good
         model = CrossEncoder(str(folder), local_files_only=True, activation_fn=torch.nn.Identity(),
                              model_kwargs={"dtype": "float32"})
+    embedding.check_tensors(model.model, folder)
     if model.num_labels != 1:
         raise ValueError(f"the cross-encoder in {folder} gives {model.num_labels} numbers for a pair; a reranker needs "
                          "a model of one label, whose number says how well the text answers")

@@ -261,9 +261,15 @@ def read_beir_qrels(path):
     return _read_pairs(path, _parse_row, header="\t".join(HEADER))
 
 
+def _no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
 def _parse_document(line, seen):
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
     except json.JSONDecodeError as error:                              # its own text would speak of a line 1
         raise ValueError(f"no JSON: {error.msg} at column {error.colno}") from None
     if not isinstance(record, dict):

@@ -357,6 +357,38 @@ def test_a_damaged_folder(copy, name, message):
         embedding.load_embedder(folder)
 
 
+def change(path, **settings):
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+def test_a_package_whose_settings_were_changed(monkeypatch, tmp_path):
+    folder = Path(shutil.copytree(embedding.find_folder("all-MiniLM-L6-v2"), tmp_path / "model"))
+    change(folder / "config.json", num_attention_heads=6)              # every shape still fits
+    monkeypatch.setattr(embedding, "_package_folder", lambda name: folder)
+    with pytest.raises(ValueError, match="config.json is damaged.*reinstall"):
+        embedding.load_embedder()
+
+
+@pytest.mark.parametrize("layers, message", [(3, "lack encoder.layer.2"), (1, "hold encoder.layer.1.*no layer")])
+def test_weights_of_another_number_of_layers(copy, layers, message):
+    folder = copy()
+    change(folder / "config.json", num_hidden_layers=layers)           # the library would fill them in at random
+    with pytest.raises(ValueError, match=message):
+        embedding.load_embedder(folder)
+
+
+@pytest.mark.parametrize("limit", [100_000, 65, 2, -5, "64"])
+def test_a_limit_that_the_model_cannot_have(copy, limit):
+    folder = copy()
+    change(folder / "sentence_bert_config.json", max_seq_length=limit)
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        embedding.load_embedder(folder)
+
+
+def test_unit_rows_of_huge_and_tiny_numbers():
+    assert embedding.unit_rows([[3e200, 4e200], [3e-200, 4e-200]]) == approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
+
+
 def test_a_model_without_word_pieces(copy):
     folder = copy()
     modules = json.loads((folder / "modules.json").read_text())

@@ -218,11 +218,19 @@ def test_the_key_is_in_no_log_and_no_repr(server, key, caplog):
     assert caplog.text and not any(KEY in text for text in shown)
 
 
-@pytest.mark.parametrize("value", ["", " ", "127.0.0.1:80", "localhost", "ftp://x", "https://", "https://a b"])
+@pytest.mark.parametrize("value", ["", " ", "127.0.0.1:80", "localhost", "ftp://x", "https://", "https://a b",
+                                   "http://127.0.0.1:abc", "http://[::1", "http://\u200b.invalid"])
 def test_an_address_without_a_protocol(key, monkeypatch, value):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", value)
     with pytest.raises(ValueError, match="ANTHROPIC_BASE_URL must be"):
         llm.ask("q")
+
+
+@pytest.mark.parametrize("content", [5, True, "text", {"text": "a"}])
+def test_blocks_that_are_no_list_are_no_answer(server, key, content):
+    says(server, message(content))
+    with pytest.raises(llm.NoAnswer, match="empty"):
+        llm.text_of(llm.ask("q"))
 
 
 def test_a_newline_after_the_address(server, key, monkeypatch):
@@ -254,11 +262,8 @@ def test_whole_characters_outside_the_first_plane_are_sent(server, key):
     assert server.requests[0].body["messages"][0]["content"] == "😀 東 \x00"
 
 
-def test_more_tokens_than_the_sdk_sends_without_a_stream(server, key):
-    with pytest.raises(ValueError, match="[Ss]tream"):
-        llm.ask("q", max_tokens=21_334)
-    llm.ask("q", max_tokens=np.int64(21_333))
-    assert [sent.body["max_tokens"] for sent in server.requests] == [21_333]
+def test_a_silent_server_is_given_up_on_after_two_minutes():
+    assert llm._client("some-key", None).timeout == llm.TIMEOUT == 120
 
 
 # -- Answers -----------------------------------------------------------------------------------------------------------

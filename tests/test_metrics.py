@@ -258,6 +258,17 @@ def test_scores_that_differ_in_the_ninth_decimal_do_not_tie():
     assert metrics.evaluate({"q": {"a": 1 + 1e-9, "b": 1}}, {"q": {"b": 1}}, ["reciprocal_rank"]).means == {"reciprocal_rank": 1/2}
 
 
+def test_a_certain_difference_is_found_on_top_of_great_values():
+    for offset in (0, 1e9, 1e12):
+        a = [offset + 1] * 7 + [offset + 0.875]
+        assert metrics.paired_bootstrap(a, [offset] * 8).p_value < 0.001
+
+
+def test_values_that_cannot_be_added_up():
+    with pytest.raises(ValueError, match="1e100"):
+        metrics.paired_bootstrap([1.7e308] * 5, [0] * 5)
+
+
 def test_float32_and_float_scores_are_compared_as_what_they_are():
     for run in ({"b": np.float32(0.1), "a": 0.1}, {"a": 0.1, "b": np.float32(0.1)}):      # float32's 0.1 is greater
         assert metrics.evaluate({"q": run}, {"q": {"a": 1}}, ["hit@1"]).means == {"hit@1": 0}

@@ -324,11 +324,22 @@ def test_a_scorer_may_answer_in_any_form(form):
 # -- First-stage scores ------------------------------------------------------------------------------------------------
 
 
+def test_a_cross_encoder_whose_classifier_is_missing(random_bert):
+    from safetensors.numpy import load_file, save_file
+
+    folder = random_bert(labels=1)
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name: rows for name, rows in tensors.items() if not name.startswith("classifier")},
+              folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="lack classifier"):           # the library would score with random numbers
+        rerank.cross_encoder_scorer(folder)
+
+
 def test_blend_by_hand():
-    # reranker 2, 4, 3 -> 0, 1, 1/2; first stage 30, 10, 25 -> 1, 0, 3/4
+    # reranker 2, 4, 3 -> 0, 1, 1/2; first stage 30, 10, 25 -> 1, 0, 3/4; b and c tie, so the one that stood first is first
     result = rerank.rerank("q", chunks_of("a", "b", "c"), scorer=fixed(2, 4, 3), first_scores=[30, 10, 25], weight=0.6)
-    assert texts_of(result) == ["c", "b", "a"]
-    assert [score for _, score in result] == approx([0.6 * 1/2 + 0.4 * 3/4, 0.6 * 1 + 0.4 * 0, 0.6 * 0 + 0.4 * 1])
+    assert texts_of(result) == ["b", "c", "a"]
+    assert [score for _, score in result] == approx([0.6 * 1 + 0.4 * 0, 0.6 * 1/2 + 0.4 * 3/4, 0.6 * 0 + 0.4 * 1])
 
 
 @pytest.mark.parametrize("weight, order", [(1, ["b", "c", "a"]), (0, ["a", "c", "b"])])

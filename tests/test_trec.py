@@ -326,6 +326,13 @@ def test_a_mark_and_windows_line_ends_in_the_other_files(tmp_path):
     assert trec.read_queries(write(tmp_path / "f", '\ufeff{"_id": "q", "text": "t"}\r\n\r\n')) == {"q": "t"}
 
 
+@pytest.mark.parametrize("line, message", [("[" * 100_000, "nested too deeply"), ('{"_id": "b", "text": "t", "x": NaN}', "NaN is no JSON")])
+def test_json_that_only_python_would_read_is_reported_by_line(tmp_path, line, message):
+    path = write(tmp_path / "f", '{"_id": "a", "text": "t"}\n' + line + "\n")
+    with pytest.raises(ValueError, match=f"line 2: .*{message}"):
+        list(trec.read_corpus(path))
+
+
 def test_empty_trec_and_jsonl_files_hold_nothing(tmp_path):
     path = write(tmp_path / "f", "")
     assert trec.read_run(path) == trec.read_qrels(path) == trec.read_queries(path) == {} and list(trec.read_corpus(path)) == []
