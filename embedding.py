@@ -216,7 +216,7 @@ class SentenceTransformersModel:
         self.max_tokens = self.model.max_seq_length
         positions = getattr(self.model[0].auto_model.config, "max_position_embeddings", self.max_tokens)
         if not isinstance(self.max_tokens, int) or not 3 <= self.max_tokens <= positions:
-            raise ValueError(f"max_seq_length is {self.max_tokens}, but the model has {positions} positions")
+            raise ValueError(f"max_seq_length is {self.max_tokens!r}, but the model has {positions} positions")
         self.dimensions = self.model.get_embedding_dimension()
         self.prompts = own_prefixes(self.model.prompts, self.model.default_prompt_name)
 
