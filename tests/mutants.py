@@ -6,7 +6,10 @@ that no test can notice has its reason in the module's test file:
     # survives in FUNCTION: `PIECE OF THE NEW LINE`: REASON
 """
 
-import re, shutil, subprocess, sys
+import re
+import shutil
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -35,7 +38,9 @@ makes the command fail.
 |---|---|---|---|---|---|
 """
 
-def prepare(module, folder):
+
+def prepare(module, modules, folder):
+    """Lay out a copy in which mutmut changes one module and runs that module's tests."""
     (folder / "tests").mkdir(parents=True)
     for name in ["toy.py", *(f"{each}.py" for each in modules), "tests/conftest.py", f"tests/test_{module}.py"]:
         shutil.copy(name, folder / name)
@@ -44,34 +49,45 @@ def prepare(module, folder):
     (folder / f"{module}.py").write_text(source)
     (folder / "setup.cfg").write_text(SETTINGS.format(module))
 
+
 def mutmut(folder, *arguments):
+    """What a mutmut command prints; stops if it fails."""
     command = [Path(sys.executable).with_name("mutmut"), *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     return done.stdout
 
+
 def describe(folder, name, reasons):
+    """A survivor as a line of the report, and whether its reason is known."""
     function = re.sub(r".*(\.x_|ǁ)|__mutmut_\d+", "", name)
     old, new = (re.findall(rf"^\{sign}(?!\{sign})(.*)", mutmut(folder, "show", name), re.MULTILINE)[0] for sign in "-+")
     why = [reason for where, piece, reason in reasons if where == function and piece in new and piece not in old]
     return f"- `{function}`: `{re.split('  +#', new.strip())[0]}`:\n  {why[0] if why else 'not explained'}", bool(why)
 
-modules, rows, survivors, left = sys.argv[1:], [], [], 0
-shutil.rmtree("build/mutants", ignore_errors=True)
-for module in modules:
-    folder = Path("build/mutants", module)
-    prepare(module, folder)
-    mutmut(folder, "run", "--max-children", "1")
-    found = dict(re.findall(r"^ *(\S+): (.+)", mutmut(folder, "results", "--all", "true"), re.MULTILINE))
-    tests = (folder / f"tests/test_{module}.py").read_text()
-    reasons = re.findall(r"^# survives in (\w+): `(.+?)`: (.+)", tests, re.MULTILINE)
-    alive = [describe(folder, name, reasons) for name, status in found.items() if status not in ("killed", "timeout")]
-    explained, killed = sum(why for _, why in alive), len(found) - len(alive)
-    score = f"{100 * killed / len(found):.1f}%"
-    rows.append(f"| {module} | {len(found)} | {killed} | {score} | {explained} | {len(alive) - explained} |\n")
-    survivors += [f"\n## Survivors in {module}\n\n", *(f"{line}\n" for line, _ in alive)] if alive else []
-    left += len(alive) - explained
-    print(rows[-1], end="", flush=True)
-Path("results/mutants.md").write_text(INTRODUCTION + "".join(rows) + "".join(survivors))
-sys.exit(f"{left} mutants survive without a reason: see results/mutants.md" if left else 0)
+
+def main(modules):
+    """Mutate each module in turn and write the report; returns the exit status."""
+    rows, survivors, left = [], [], 0
+    shutil.rmtree("build/mutants", ignore_errors=True)
+    for module in modules:
+        folder = Path("build/mutants", module)
+        prepare(module, modules, folder)
+        mutmut(folder, "run", "--max-children", "1")
+        found = dict(re.findall(r"^ *(\S+): (.+)", mutmut(folder, "results", "--all", "true"), re.MULTILINE))
+        tests = (folder / f"tests/test_{module}.py").read_text()
+        reasons = re.findall(r"^# survives in (\w+): `(.+?)`: (.+)", tests, re.MULTILINE)
+        alive = [describe(folder, name, reasons) for name, status in found.items() if status not in ("killed", "timeout")]
+        explained, killed = sum(why for _, why in alive), len(found) - len(alive)
+        score = f"{100 * killed / len(found):.1f}%"
+        rows.append(f"| {module} | {len(found)} | {killed} | {score} | {explained} | {len(alive) - explained} |\n")
+        survivors += [f"\n## Survivors in {module}\n\n", *(f"{line}\n" for line, _ in alive)] if alive else []
+        left += len(alive) - explained
+        print(rows[-1], end="", flush=True)
+    Path("results/mutants.md").write_text(INTRODUCTION + "".join(rows) + "".join(survivors))
+    return (f"{left} mutants survive without a reason: see results/mutants.md" if left else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -138,7 +138,7 @@ def test_call_signature_of_the_real_sdk():
 def test_the_model_is_not_deprecated(server, key):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        llm.ask("q")
+        assert llm.text_of(llm.ask("q")) == "hello"
 
 
 def test_a_client_of_ones_own_needs_no_key_in_the_environment(server, monkeypatch):

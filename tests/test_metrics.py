@@ -232,10 +232,10 @@ def test_nothing_relevant_is_undefined_not_0():
 
 
 def test_questions_without_an_answer_are_counted_apart():
-    qrels = {"q1": {"a": 1}, "q2": {}, "q3": {"a": 0}}
-    result = metrics.evaluate({"q1": ["a"], "q2": ["a"], "q3": ["a"]}, qrels, ["recall@1", "ndcg@1"])
-    assert result.means == {"recall@1": 1, "ndcg@1": 1} and result.undefined == 2
-    assert result.per_query["recall@1"] == {"q1": 1, "q2": None, "q3": None}
+    qrels = {"q2": {}, "q1": {"a": 1}, "q3": {"a": 0}, "q4": {"b": 1}}       # q1 and q4 are not spoilt by those before
+    result = metrics.evaluate(dict.fromkeys(qrels, ["a"]), qrels, ["recall@1", "ndcg@1"])
+    assert result.means == {"recall@1": 0.5, "ndcg@1": 0.5} and result.undefined == 2
+    assert result.per_query["recall@1"] == {"q1": 1, "q2": None, "q3": None, "q4": 0}
     assert metrics.evaluate({}, {"q2": {}}, ["ndcg@1"]).means == {"ndcg@1": None}
 
 
