@@ -22,7 +22,7 @@ bench: .venv/bench
 mutants: .venv/mutants
 	@HYPOTHESIS_PROFILE=mutants $(BIN)/python tests/mutants.py ranking bm25 fusion metrics
 
-# torch first: the packages below would otherwise pull its GPU build, several gigabytes
+# torch first and alone: where pip's default is the GPU build (several gigabytes), offer it a CPU build of this version
 .venv/torch: constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) torch==2.13.0

@@ -153,11 +153,11 @@ def who_answered(sources, response):
 
 
 def _parse(arguments):
-    parser = argparse.ArgumentParser(description="Ask the scikit-learn data set descriptions a question.")
-    parser.add_argument("question", nargs="*", help="your question (default: three examples)")
+    parser = argparse.ArgumentParser(description=f"Ask six scikit-learn descriptions a question: {', '.join(NAMES)}.")
+    parser.add_argument("question", nargs="*", help="the words of your question (default: three examples)")
     parser.add_argument("--k", type=int, default=3, help="how many chunks to retrieve (default: 3)")
     parser.add_argument("--show-prompt", action="store_true", help="print what a model would be asked")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each question")
+    parser.add_argument("--json", action="store_true", help="print a JSON object (for each example)")
     options = parser.parse_args(arguments)
     if options.k < 0:
         parser.error("--k must be at least 0")

@@ -485,6 +485,7 @@ def test_scores_too_great_for_exact_sums_are_not_pruned(method, delta, query):
     index = bm25.BM25(corpus, method=method, delta=delta)
     positions, scores = index.top_k(query, 1)
     assert positions.tolist() == [0] and scores[0] == index.scores(query)[0] > bm25.EXACT
+    assert index.top_k(query, 1, allowed=np.arange(len(corpus)) != 0)[0].tolist() == [1]
 
 
 @pytest.mark.parametrize("bad", [[[1, 2]], [["a", None]], [None]])
@@ -504,6 +505,13 @@ def test_question_tokens_that_are_no_strings():
 def test_parameters_out_of_range(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
         bm25.BM25(TOY, **arguments)
+
+
+def test_the_greatest_parameters():
+    bm25.BM25(TOY, k1=1000, delta=1000)
+    for arguments in ({"k1": 1000.5}, {"delta": 1000.5}):
+        with pytest.raises(ValueError, match="0 to 1000"):
+            bm25.BM25(TOY, **arguments)
 
 
 def test_k_below_0_and_masks_of_the_wrong_shape():
@@ -643,3 +651,5 @@ def test_the_error_names_the_argument():
 # survives in search: `k * added >= 0`: if no term was added up, nothing was found
 # survives in search: `rest[added] > threshold`: without looking ahead the next term is added up: only work is spared
 # survives in search: `kind="STABLE"`: NumPy reads the first letter, in either case
+# survives in top_k_many: `<= EXACT`: at EXACT itself sums are still exact, so both ways give the same
+# survives in _score: `np.empty(1)`: the weight is never read without documents

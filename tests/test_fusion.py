@@ -247,3 +247,7 @@ def test_a_map_of_weight_0_is_as_if_absent():
 def test_the_error_names_top_n():
     with pytest.raises(ValueError, match="^top_n must"):
         fusion.weighted_sum([{"a": 1}], top_n=-1)
+
+
+# survives in rrf: `default=1`: without lists no term is used
+# survives in rrf: `longest + 2`: each list takes as many terms as it has places, so one more is not used

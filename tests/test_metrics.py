@@ -265,6 +265,7 @@ def test_a_certain_difference_is_found_on_top_of_great_values():
 
 
 def test_values_that_cannot_be_added_up():
+    assert metrics.paired_bootstrap([1e100] * 5, [0] * 5).difference == 1e100
     with pytest.raises(ValueError, match="1e100"):
         metrics.paired_bootstrap([1.7e308] * 5, [0] * 5)
 
@@ -306,6 +307,10 @@ def test_grades_below_0_or_no_number(grade):
             metrics.ndcg_at_k(["a"], {"a": grade, "b": 1}, 2, gain)
     with pytest.raises(ValueError, match="grade"):
         metrics.evaluate({"q": ["a"]}, {"q": {"a": grade}}, ["hit@1"])
+
+
+def test_the_smallest_grade():
+    assert metrics.ndcg_at_k(["a"], {"a": 1e-9}, 1, gain="exponential") == approx(1)
 
 
 def test_a_grade_of_0_is_not_relevant_so_a_dict_is_no_set():
@@ -896,3 +901,6 @@ def test_ties_are_rounded_by_the_size_of_the_values():
 # Mutants that survive, since no input tells them apart.
 # survives in _check_values: `"XXbiufXX"`: no dtype is of kind X
 # survives in _check_values: `astype(None)`: NumPy's default is float
+# survives in paired_bootstrap: `17 * np`: any small multiple of the rounding error will do
+# survives in paired_bootstrap: `np.finfo(None)`: NumPy's default is float
+# survives in _check_values: `1e+100`: the same number
