@@ -249,7 +249,9 @@ def _as_ranking(answer):
     """A ranking as it is; {item: score} sorted by score falling, then item rising."""
     if not isinstance(answer, Mapping):
         return _check_ranking(answer)
-    scores = dict(zip(answer, map(float, answer.values())))            # subtle: a float32 0.1 and 0.1 compare as equal
+    scores = answer
+    if set(map(type, answer.values())) != {float}:                     # subtle: 0.1 and a float32's 0.1 count as equal
+        scores = dict(zip(answer, map(float, answer.values())))
     if not all(map(math.isfinite, scores.values())):
         raise ValueError("a score in the run is NaN or infinite")
     items = sorted(scores) if len(set(scores.values())) < len(scores) else scores     # the order of items is for ties
