@@ -50,7 +50,7 @@ def rrf(rankings, k=60, weights=None, top_n=None):
         raise ValueError(f"k must be a finite number >= 0, not {k}")
     rankings = [_check_ranking(items) for items in rankings]
     longest = max(map(len, rankings), default=0)
-    terms = [rrf_term(rank, k) for rank in range(1, longest + 1)]      # subtle: ranks count from 1, not 0
+    terms = rrf_term(np.arange(1, longest + 1), k).tolist()            # subtle: ranks count from 1, not 0
     # each list is read from its end, so that of an item's places the first one stays
     term_maps = [dict(zip(reversed(items), reversed(terms[:len(items)]))) for items in rankings]
     return _add_up(term_maps, weights, top_n)

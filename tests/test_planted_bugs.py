@@ -48,7 +48,7 @@ BUGS = {
         ("if part != piece:", "if False:", "no parts"),
     ],
     "fusion": [
-        ("range(1, longest + 1)", "range(longest)", "ranks from 0"),
+        ("np.arange(1, longest + 1)", "np.arange(longest)", "ranks from 0"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k * rank)\n\n\ndef", "product for sum"),
         ("1 / (k + rank)\n\n\ndef", "1 / (k + rank + 1)\n\n\ndef", "k off by one"),
         ("zip(reversed(items), reversed(terms[:len(items)]))", "zip(items, terms)", "last occurrence counts"),
