@@ -122,7 +122,7 @@ class BM25:
     """A keyword index over `token_lists` (any iterable of lists of strings).
 
     Postings are sorted by term, then document; those of term t stand at starts[t]:starts[t + 1]. A posting takes 16
-    bytes; a term of more than n / COMMON documents takes 8 * n more, its weights as a row.
+    bytes; a term of more than n / COMMON documents takes 8 * n more once asked for, its weights as a row.
 
         documents  [n_postings] int32    which document        weights     [n_postings] float64   idf * tf_part
         counts     [n_postings] int32    how often             starts      [n_terms + 1] int64
@@ -155,12 +155,12 @@ class BM25:
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
-        return self._score(self._terms(query_tokens, self._check_visible(visible)))
+        return self._score(self._terms(query_tokens, self._check_mask(visible, "visible")))
 
     def top_k_by_definition(self, query_tokens, k, allowed=None, visible=None):
         """`top_k` as it is meant: score everything, then rank the allowed documents that contain a term."""
-        allowed = None if allowed is None else self._check_allowed(allowed)
-        return self._score_and_rank(self._terms(query_tokens, self._check_visible(visible)), k, allowed)
+        allowed = self._check_mask(allowed, "allowed")
+        return self._score_and_rank(self._terms(query_tokens, self._check_mask(visible, "visible")), k, allowed)
 
     def top_k(self, query_tokens, k, allowed=None, visible=None):
         """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
@@ -172,8 +172,8 @@ class BM25:
 
     def top_k_many(self, queries, k, allowed=None, visible=None):
         """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
-        k, visible = ranking.check_k(k), self._check_visible(visible)
-        allowed = None if allowed is None else self._check_allowed(allowed)
+        k, visible = ranking.check_k(k), self._check_mask(visible, "visible")
+        allowed = self._check_mask(allowed, "allowed")
         accumulator, results = np.zeros(len(self.lengths)), []
         for tokens in _check_tokens(queries):
             terms = self._terms(tokens, visible)
@@ -185,7 +185,7 @@ class BM25:
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
-        visible = self._check_visible(visible)
+        visible = self._check_mask(visible, "visible")
         position = ranking.check_k(position, least=0, name="position")
         if position >= len(self.lengths) or visible is not None and not visible[position]:
             raise IndexError(f"no document at position {position}")
@@ -264,11 +264,8 @@ class BM25:
         # subtle: multiples of 2^-40 add up to EXACT without rounding, so their order cannot matter, to the last bit
         return np.rint(weights * 2.0**40) / 2.0**40
 
-    def _check_visible(self, visible):
-        return None if visible is None else ranking.check_mask(visible, len(self.lengths), name="visible")
-
-    def _check_allowed(self, allowed):
-        return ranking.check_mask(allowed, len(self.lengths))
+    def _check_mask(self, mask, name):
+        return None if mask is None else ranking.check_mask(mask, len(self.lengths), name)
 
 
 # -- From a corpus to postings, and the checks -------------------------------------------------------------------------
