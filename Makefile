@@ -14,6 +14,7 @@ test: .venv/test
 
 experiment: .venv/run
 	@$(BIN)/python eval_chunk_sizes.py --explain
+	@$(BIN)/python eval_strategies.py
 
 bench: .venv/bench
 	@$(BIN)/python bench.py

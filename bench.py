@@ -20,6 +20,7 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")    # before numpy is loaded
 
 import argparse                                                        # noqa: E402
+import gc                                                              # noqa: E402
 import platform                                                        # noqa: E402
 import statistics                                                      # noqa: E402
 import sys                                                             # noqa: E402
@@ -57,9 +58,14 @@ def race(task, ours, peer, peer_name, target=None, rounds=7):
 
 
 def _clock(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    gc.collect()
+    gc.disable()                                                       # as timeit does: whose garbage it is, is chance
+    try:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
 
 
 def table(races):
@@ -83,7 +89,8 @@ def _time(seconds):
 
 def machine():
     """Processor, cores and versions, in words."""
-    names = ["numpy", "bm25s", "numba", "rank-bm25", "faiss-cpu", "pytrec-eval-terrier"]
+    names = ["numpy", "bm25s", "numba", "rank-bm25", "faiss-cpu", "pytrec-eval-terrier",
+             "langchain-text-splitters", "semchunk"]
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                platform.processor()) if sys.platform == "linux" else platform.processor()
     return (f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, "
@@ -235,14 +242,109 @@ def fusion_races(rounds):
     lists = [random.permutation(2000)[:1000].tolist() for _ in range(2)]
     fused = fusion.rrf(lists)
     assert len(fused) == len(set(lists[0]) | set(lists[1]))
-    budget = 1e-3
+    yield race("RRF of two lists of 1,000", lambda: fusion.rrf(lists), lambda: wait(1e-3), "one millisecond", 1.0,
+               rounds)
 
-    def wait():
-        end = time.perf_counter() + budget
-        while time.perf_counter() < end:
-            pass
 
-    yield race("RRF of two lists of 1,000", lambda: fusion.rrf(lists), wait, "one millisecond", 1.0, rounds)
+def wait(seconds):
+    """A peer that takes a known time."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+# -- Chunking ----------------------------------------------------------------------------------------------------------
+
+
+def docstrings(n_characters):
+    """Real prose with lists and examples: the docstrings of the installed scikit-learn, until there are enough."""
+    import ast
+    from importlib.util import find_spec
+
+    found, length = [], 0
+    for path in sorted(Path(find_spec("sklearn").submodule_search_locations[0]).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node)
+            if text and length < n_characters:
+                found.append(text)
+                length += len(text)
+    return "\n\n".join(found)
+
+
+def markdown(n_characters):
+    """A page like a long README: in each section two paragraphs, a list, a table of eight rows and a fence."""
+    prose = "Lorem ipsum dolor sit amet, consectetur *adipiscing* elit, sed do `eiusmod` tempor incididunt labore. " * 5
+    rows = "".join(f"| {row} | x{row} | some text here |\n" for row in range(8))
+    section = (f"{prose}\n\n- item one\n- item two\n  more text\n- item three\n\n{prose}\n\n| a | b | c |\n"
+               f"|---|---|---|\n{rows}\n```py\ndef f():\n    return 1\n```\n\n")
+    return "".join(f"## Section {number}\n\n{section}" for number in range(n_characters // len(section)))
+
+
+def chunking_races(small, rounds):
+    """Recursive chunking against LangChain and semchunk, structured chunking against a rate, and its growth."""
+    import chunking
+    import semchunk
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    n = 200_000 if small else 2_000_000
+    text = docstrings(n)
+    for name, document in (("docstrings", text), ("one paragraph", text.replace("\n", " "))):
+        page = {"id": "d", "title": "T", "text": document, "doc_type": "txt"}
+        splitter = RecursiveCharacterTextSplitter(chunk_size=800, chunk_overlap=0)
+        assert max(map(len, splitter.split_text(document))) <= 800
+        yield race(f"recursive, 800 characters, {name}", lambda: chunking.recursive(page, 800, 0, "characters"),
+                   lambda: splitter.split_text(document), "LangChain, strings only", 1.0, rounds)
+        yield race(f"recursive, 800 characters, {name}", lambda: chunking.recursive(page, 800, 0, "characters"),
+                   lambda: splitter.create_documents([document]), "LangChain, documents", None, rounds)
+    embedder, page = _Counter(), {"id": "d", "title": "", "text": text, "doc_type": "txt"}
+    splitter = RecursiveCharacterTextSplitter(chunk_size=199, chunk_overlap=0, length_function=embedder.count_inside)
+    yield race("recursive, 200 word pieces, docstrings", lambda: chunking.recursive(page, 200, 0, "tokens", embedder),
+               lambda: splitter.split_text(text), "LangChain", 2.0, 3)
+    chunker = semchunk.chunkerify(embedder.count_inside, 198, memoize=False)     # or the second round is from memory
+    yield race("recursive, 200 word pieces, docstrings", lambda: chunking.recursive(page, 200, 0, "tokens", embedder),
+               lambda: chunker(text), "semchunk", None, 3)
+    page = {"id": "d", "title": "T", "text": markdown(n), "doc_type": "md"}
+    yield race(f"structured, 200 words, Markdown of {len(page['text']) / 1e6:.1f} MB",
+               lambda: chunking.structured(page, 200), lambda: wait(len(page["text"]) / 5e6), "5 MB a second", 1.0,
+               rounds)
+    yield from _growth(chunking, 250_000 if small else 5_000_000)
+
+
+class _Counter:
+    """An embedder that only counts: the word pieces of all-MiniLM-L6-v2, for both sides of a race."""
+
+    name, max_tokens = "all-MiniLM-L6-v2", 256
+
+    def __init__(self):
+        import embedding
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(str(embedding.find_folder(self.name) / "tokenizer.json"))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+
+    def count_tokens(self, text):
+        return len(self.tokenizer.encode(text))
+
+    def count_inside(self, text):
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+
+def _growth(chunking, n):
+    """The time for twice the text by that for the text, as notes: 2 is in proportion."""
+    texts = {"Markdown": (markdown, "md"), "one paragraph": (lambda n: "The cat sat on the mat. " * (n // 24), "md"),
+             "one table": (lambda n: "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * (n // 10), "md"),
+             "one line without spaces": (lambda n: "x" * n, "txt"),
+             "blank lines": (lambda n: "a" + "\n" * n + "b", "md"),
+             "headings": (lambda n: "# T\n\n" * (n // 5), "md")}
+    for name, (make, doc_type) in texts.items():
+        one, two = ({"id": "d", "title": "", "text": make(size), "doc_type": doc_type} for size in (n, 2 * n))
+        for strategy in ("fixed", "recursive", "structured"):
+            cut = chunking.STRATEGIES[strategy]
+            times = [[_clock(lambda: cut(page, 200)) for _ in range(2)] for page in (one, two)]
+            ratio = min(times[1]) / min(times[0])
+            yield (f"{strategy}, {name}: {ratio:.2f} times the time for twice the text "
+                   f"({2 * n / 1e6:g} MB by {n / 1e6:g})")
 
 
 # -- The table ---------------------------------------------------------------------------------------------------------
@@ -257,6 +359,7 @@ def all_races(small):
     yield from cosine_races(50_000 if small else 1_000_000, 9)
     yield from metrics_races(500 if small else 10_000, 5)
     yield from fusion_races(9)
+    yield from chunking_races(small, 7)
 
 
 def main(arguments=None):

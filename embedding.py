@@ -1,4 +1,4 @@
-"""Step 11 of 22 — Text in, unit vectors out: which model, its limits. Before: documents.py. Next: index.py.
+"""Step 11 of 22 — Text in, unit vectors out: which model, its limits. Before: chunking.py. Next: index.py.
 
 An embedding model turns a text into a point so that texts about the same thing lie close together. All points have
 distance 1 from the origin, so that the cosine of two texts is the dot product of their vectors (toy: 0.6 * 0.8 +

@@ -21,7 +21,9 @@ import json
 import os
 import re
 import sys
+import warnings
 
+import chunking
 import documents
 import embedding
 import index
@@ -129,9 +131,24 @@ def __getattr__(name):
 # -- The command line --------------------------------------------------------------------------------------------------
 
 
-def show(question, k, as_json=False, with_prompt=False):
+def read_folder(folder):
+    """(chunks, vectors) of the documents in a person's own folder, cut by their structure (chunking.py).
+
+    The files that could not be read are named on stderr. Raises as documents.load_folder does.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", documents.Unreadable)
+        docs = documents.load_folder(folder)
+    for each in caught:
+        print(each.message, file=sys.stderr)
+    chunks = [piece for document in docs
+              for piece in chunking.structured(document, size=200, length="tokens", embedder=embedder())]
+    return chunks, build_index(chunks)
+
+
+def show(question, chunks, vectors, k, as_json=False, with_prompt=False):
     """Answer one question and print it: question -> answer | sources: [titles]. Returns who answered."""
-    text, sources, response = answer(question, _first_use("CHUNKS"), _first_use("VECTORS"), k)
+    text, sources, response = answer(question, chunks, vectors, k)
     who = who_answered(sources, response)
     if as_json:
         found = [{key: source[key] for key in ("id", "title", "start", "end", "body")} for source in sources]
@@ -155,12 +172,16 @@ def who_answered(sources, response):
 def _parse(arguments):
     parser = argparse.ArgumentParser(description=f"Ask six scikit-learn descriptions a question: {', '.join(NAMES)}.")
     parser.add_argument("question", nargs="*", help="the words of your question (default: three examples)")
+    parser.add_argument("--docs", metavar="FOLDER", help="ask the documents in this folder instead: "
+                        f"{' '.join(documents.DOC_TYPES)}")
     parser.add_argument("--k", type=int, default=3, help="how many chunks to retrieve (default: 3)")
     parser.add_argument("--show-prompt", action="store_true", help="print what a model would be asked")
     parser.add_argument("--json", action="store_true", help="print a JSON object (for each example)")
     options = parser.parse_args(arguments)
     if options.k < 0:
         parser.error("--k must be at least 0")
+    if options.docs is not None and not options.question:
+        parser.error("--docs needs a question, in front of it or behind: rag.py \"my question\" --docs FOLDER")
     options.questions = [" ".join(options.question)] if options.question else EXAMPLES
     if not all(question.strip() for question in options.questions):
         parser.error("the question is empty")
@@ -176,11 +197,13 @@ def main(arguments=None):
     """Run the command line; returns the exit status."""
     options = _parse(arguments)
     try:
-        _first_use("VECTORS")
+        chunks, vectors = [_first_use("CHUNKS"), _first_use("VECTORS")] if options.docs is None else read_folder(
+            options.docs)
     except (ImportError, OSError, ValueError) as error:                # no documents, no weights, damaged ones
         return _fail(error)
     try:
-        who = {show(question, options.k, options.json, options.show_prompt) for question in options.questions}
+        who = {show(question, chunks, vectors, options.k, options.json, options.show_prompt)
+               for question in options.questions}
         if not options.json:
             print("answered by:", ", ".join(NOTES.get(name, name) for name in sorted(who)))
         sys.stdout.flush()

@@ -10,8 +10,15 @@ Legends, demos, doctests and tests all use these names, so a number met in one f
     BM25_RANKING  what keyword search finds, best first: it puts 3, no help, above 0, which helps
     DENSE_RANKING what vector search finds: it puts 0 above 1, the answer; fused, the two lists are in the best order
 
+    Embedder      stands in for a model where a real one would be slow: it knows nothing, but counts and cuts like one
+
 Not here: real documents, which come from documents.py.
 """
+
+import re
+import zlib
+
+import numpy as np
 
 DOCUMENTS = ("the cat sat on the mat", "the dog chased the cat", "birds fly", "the quick dog")
 QUESTION = "the cat dog"
@@ -20,6 +27,39 @@ QUERY_VECTOR = (0.6, 0.8)
 GAINS = {0: 1, 1: 2, 2: 0, 3: 0}
 BM25_RANKING = [1, 3, 0]
 DENSE_RANKING = [0, 1, 3, 2]
+
+
+class Embedder:
+    """Every four letters of a word are a piece, every piece has a random but fixed vector, a text has their mean.
+
+    The same methods as embedding.Embedder; it reads max_tokens pieces, [CLS] and [SEP] included.
+
+    >>> Embedder().token_vectors("a carbonara")[1].tolist()
+    [[0, 0], [0, 1], [2, 6], [6, 10], [10, 11], [0, 0]]
+    """
+
+    name, dimensions = "toy", 16
+
+    def __init__(self, max_tokens=256):
+        self.max_tokens = max_tokens
+
+    def token_vectors(self, text, kind="document"):
+        """(vectors [n_tokens, 16], offsets [n_tokens, 2]) of the first max_tokens pieces."""
+        found = [match.span() for match in re.finditer(r"\w{1,4}|[^\w\s]", text)][:self.max_tokens - 2]
+        pieces = ["[CLS]", *(text[start:end].lower() for start, end in found), "[SEP]"]
+        seeds = [zlib.crc32(piece.encode()) for piece in pieces]
+        vectors = np.array([np.random.default_rng(seed).standard_normal(self.dimensions) for seed in seeds], np.float32)
+        return vectors, np.array([(0, 0), *found, (0, 0)])
+
+    def count_tokens(self, text, kind="document"):
+        """How many pieces `text` has, [CLS] and [SEP] included, without cutting."""
+        return len(re.findall(r"\w{1,4}|[^\w\s]", text)) + 2
+
+    def encode(self, texts, kind="document"):
+        """One unit vector for each text [n, 16]."""
+        means = [self.token_vectors(text)[0].mean(axis=0) for text in texts]
+        return np.array([mean / np.linalg.norm(mean) for mean in means], np.float32).reshape(-1, self.dimensions)
+
 
 if __name__ == "__main__":
     print(f"question: {QUESTION!r}, vector {QUERY_VECTOR}")

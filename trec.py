@@ -1,4 +1,4 @@
-"""Step 5 of 22 — How do other tools read our results? TREC and BEIR files. Before: metrics.py. Next: documents.py.
+"""Step 5 of 22 — How do other tools read our results? TREC and BEIR files. Before: metrics.py. Next: rst.py.
 
 Retrieval research exchanges its results as plain text. Whoever writes the same columns can be checked by trec_eval,
 and whoever reads them has the judgements of every public collection.
