@@ -76,7 +76,7 @@ def recursive(document, size, overlap=0, length="words", embedder=None):
     comes to, in one pass. Size always holds. The overlap begins behind the coarsest separator in reach, so it may be
     shorter than asked for.
 
-    >>> document = {"id": "d", "title": "", "text": "Ab cd.\n\nEf gh ij kl."}
+    >>> document = {"id": "d", "title": "", "text": "Ab cd.\\n\\nEf gh ij kl."}
     >>> [chunk["body"] for chunk in recursive(document, size=10, length="characters")]
     ['Ab cd.', 'Ef gh ij', 'kl.']
     """

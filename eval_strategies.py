@@ -33,6 +33,7 @@ import rag
 
 RESULTS = Path(__file__).parent / "results"
 LABELLED = Path(__file__).parent / "data" / "questions.jsonl"
+RETRIEVERS = ("dense", "BM25")
 BUDGETS = (250, 500)                                                   # words
 CUTS = {  # row: a strategy with its settings
     "fixed, 300 words, overlap 50": (chunking.fixed, dict(size=300, overlap=50)),
@@ -107,7 +108,7 @@ def measure(embedder):
     evidence, questions = [evidence_spans(each, texts) for each in labelled], [each["question"] for each in labelled]
     for name, (strategy, settings) in tqdm(CUTS.items(), desc="strategies", leave=False, disable=None):
         cut[name] = [chunk for document in docs for chunk in strategy(document, embedder=embedder, **settings)]
-        for retriever in ("dense", "BM25"):
+        for retriever in RETRIEVERS:
             for breadcrumb in (True, False):
                 chunks = cut[name] if breadcrumb else list(map(without_breadcrumb, cut[name]))
                 ranked = rank(chunks, questions, embedder, retriever)
@@ -123,23 +124,25 @@ def measure(embedder):
 
 def report(recalls, cut):
     """The comparison of the strategies, as Markdown."""
-    columns = [(retriever, budget, breadcrumb) for retriever in ("dense", "BM25") for budget in BUDGETS
+    columns = [(retriever, breadcrumb, budget) for retriever in RETRIEVERS for budget in BUDGETS
                for breadcrumb in (True, False)]
-    lines = ["| | chunks | " + " | ".join(f"{retriever} {budget}{'' if breadcrumb else ', none'}"
-                                          for retriever, budget, breadcrumb in columns) + " |",
-             "|---|---:|" + "---:|" * len(columns)]
-    lines += [f"| {name} | {len(cut[name])} | " + " | ".join(
-        f"{np.mean(recalls[name, retriever, breadcrumb, budget]):.3f}" for retriever, budget, breadcrumb in columns) + " |"
-        for name in CUTS]
-    lines += ["", "structured against the others, breadcrumbs on (difference, its 95% interval, p of a paired bootstrap):", ""]
-    for retriever, budget in ((retriever, budget) for retriever in ("dense", "BM25") for budget in BUDGETS):
-        for other in (name for name in CUTS if name != "structured"):
-            found = metrics.paired_bootstrap(recalls["structured", retriever, True, budget],
-                                             recalls[other, retriever, True, budget])
-            shown = "" if found.low <= 0 <= found.high else " **shown**"
-            lines.append(f"- {retriever} {budget}, {other}: {found.difference:+.3f} ({found.low:+.3f} to "
-                         f"{found.high:+.3f}), p = {found.p_value:.3f}{shown}")
+    titles = [f"{retriever} {budget}{'' if breadcrumb else ', none'}" for retriever, breadcrumb, budget in columns]
+    lines = [f"| | chunks | {' | '.join(titles)} |", "|---|---:|" + "---:|" * len(columns)]
+    for name in CUTS:
+        cells = [f"{np.mean(recalls[name, *column]):.3f}" for column in columns]
+        lines.append(f"| {name} | {len(cut[name])} | {' | '.join(cells)} |")
+    lines += ["", "structured less the others, with breadcrumbs: difference, 95% interval, p of a paired bootstrap", ""]
+    for column in columns:
+        if column[1]:
+            lines += [_difference(recalls, other, column) for other in CUTS if other != "structured"]
     return "\n".join(lines)
+
+
+def _difference(recalls, other, column):
+    found = metrics.paired_bootstrap(recalls["structured", *column], recalls[other, *column])
+    shown = "no difference shown" if found.low <= 0 <= found.high else "**shown**"
+    return (f"- {column[0]} {column[2]}, {other}: {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f}), "
+            f"p = {found.p_value:.3f}, {shown}")
 
 
 KINDS = {"heading": "black", "paragraph": "lightgray", "list": "darkseagreen", "table": "cornflowerblue",
@@ -182,11 +185,11 @@ def main(arguments=None):
     recalls, cut = measure(rag.embedder())
     text = report(recalls, cut)
     print(text)
-    [shown] = documents.load_descriptions(["california_housing"])
+    [shown] = documents.load_descriptions(["lfw"])
     plot(shown, rag.embedder(), RESULTS / "strategies.png")
     (RESULTS / "strategies.md").write_text(
-        "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable questions of "
-        "data/questions.jsonl).\nEvidence recall at a budget of 250 and 500 words; \"none\": without breadcrumbs.\n\n"
+        "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable questions "
+        "of data/questions.jsonl).\nEvidence recall at a budget of 250 and 500 words; \"none\": without breadcrumbs.\n\n"
         f"{text}\n\n![one description, cut six ways](strategies.png)\n", encoding="utf-8")
     return 0
 

@@ -81,7 +81,7 @@ def test_the_report_shows_a_difference_where_there_is_one(measured):
     assert row.count("1.000") == 8
     assert all("**shown**" in line for line in lines if line.startswith("- "))
     equal = {key: recalls["fixed", "dense", True, 250] for key in recalls}
-    assert "shown" not in experiment.report(equal, cut)
+    assert "**shown**" not in experiment.report(equal, cut)
 
 
 def test_the_picture_is_drawn(tmp_path):
