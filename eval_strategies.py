@@ -188,8 +188,8 @@ def main(arguments=None):
     [shown] = documents.load_descriptions(["lfw"])
     plot(shown, rag.embedder(), RESULTS / "strategies.png")
     (RESULTS / "strategies.md").write_text(
-        "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable questions "
-        "of data/questions.jsonl).\nEvidence recall at a budget of 250 and 500 words; \"none\": without breadcrumbs.\n\n"
+        "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable\n"
+        "questions of data/questions.jsonl). Evidence recall at a budget of 250 and 500 words; \"none\": without breadcrumbs.\n\n"
         f"{text}\n\n![one description, cut six ways](strategies.png)\n", encoding="utf-8")
     return 0
 

@@ -13,7 +13,6 @@ from pytest import approx
 import chunking
 import documents
 import sentences
-from chunking import STRATEGIES
 from toy import Embedder
 
 BLIND = ("fixed", "recursive", "semantic")                             # what promises its size
@@ -32,7 +31,7 @@ def bodies(chunks):
 def cut(strategy, document, size, overlap=0, length="words", embedder=None):
     if strategy in ("semantic", "late") and embedder is None:
         embedder = Embedder(max_tokens=64)
-    return STRATEGIES[strategy](document, size, overlap, length, embedder)
+    return chunking.STRATEGIES[strategy](document, size, overlap, length, embedder)
 
 
 def length_of(text, length, embedder):
@@ -136,7 +135,7 @@ def any_task(draw):
     return draw(any_document()), size, draw(st.integers(0, size - 1)), length, embedder
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @given(task=any_task())
 def test_nothing_is_lost_and_lengths_hold(strategy, task):
     document, size, overlap, length, embedder = task
@@ -149,7 +148,7 @@ def test_nothing_is_lost_and_lengths_hold(strategy, task):
     assert [repr(chunk) for chunk in again] == [repr(chunk) for chunk in chunks]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("length, size, overlap", [("words", 60, 12), ("tokens", 64, 10), ("characters", 300, 50)])
 def test_nothing_is_lost_in_the_descriptions(strategy, length, size, overlap):
     embedder = Embedder(max_tokens=128)
@@ -159,13 +158,13 @@ def test_nothing_is_lost_in_the_descriptions(strategy, length, size, overlap):
         (check_size if strategy in BLIND else check_atoms)(document, chunks, size, length, embedder)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("text", ["", " ", "  \n", "\n\r\n\t \u2003"])
 def test_nothing_gives_no_chunk(strategy, text):
     assert cut(strategy, make(text), 5) == []
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 def test_ids_do_not_depend_on_other_documents(strategy):
     one, other = make("Cats sleep. Dogs bark. " * 9, id="a"), make("Birds fly. " * 9, id="b")
     alone = [chunk["id"] for chunk in cut(strategy, other, 6)]
@@ -173,7 +172,7 @@ def test_ids_do_not_depend_on_other_documents(strategy):
     assert [chunk["id"] for chunk in cut(strategy, other, 6)] == alone and len(set(alone)) == len(alone)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("text", ["x" * 100_000, "第一句。" * 25_000, "word " * 20_000, "a. " * 30_000])
 def test_one_giant_line(strategy, text):
     document = make(text)
@@ -228,7 +227,7 @@ def test_a_long_breadcrumb_leaves_half_of_the_size():
 # -- Bad input ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("size, overlap, length, error, message", [
     (5, 5, "words", ValueError, "overlap must be at least 0 and below size"), (5, 6, "words", ValueError, "not 6 of 5"),
     (0, 0, "words", ValueError, "below size"), (5, -1, "words", ValueError, "at least 0"),
@@ -246,7 +245,7 @@ def test_bad_sizes_are_refused_before_any_work(strategy, size, overlap, length, 
 @pytest.mark.parametrize("strategy, length", [("semantic", "words"), ("late", "words"), ("fixed", "tokens")])
 def test_what_needs_an_embedder_says_so(strategy, length):
     with pytest.raises(ValueError, match=r"pass embedder=load_embedder\(\)"):
-        STRATEGIES[strategy](make("a b"), 5, 0, length)
+        chunking.STRATEGIES[strategy](make("a b"), 5, 0, length)
 
 
 # -- 1. fixed ----------------------------------------------------------------------------------------------------------
@@ -377,9 +376,23 @@ def test_a_long_list_item_is_cut_between_its_sentences_and_marked():
     assert bodies(chunks)[0] == "- A b c. A b c."
 
 
+def test_a_wrapped_item_is_not_cut_at_its_lines():
+    text = "- A b c d e\n  f g. H i j k l\n  m n. O p q r."
+    assert bodies(cut("structured", make(text, "md"), 8)) == ["- A b c d e\n  f g.", "H i j k l\n  m n.", "O p q r."]
+
+
 def test_a_heading_goes_with_what_follows_and_headings_chain():
     text = "# A\n\n## B\n\n" + "One two three. " * 3
     assert bodies(cut("structured", make(text, "md"), 9))[0] == "# A\n\n## B\n\nOne two three."
+
+
+def test_a_heading_without_text_goes_with_the_next_section():
+    assert bodies(cut("structured", make("# A\n\n# B\n\none two", "md"), 9)) == ["# A\n\n# B\n\none two"]
+
+
+def test_what_follows_an_indented_section_is_outside_of_it():
+    text = "T\n=\n\n.. dropdown:: More\n\n  one\n\ntwo"
+    assert [chunk["section_path"] for chunk in cut("structured", make(text, "rst"), 20)] == [["T", "More"], ["T"]]
 
 
 def test_a_heading_at_the_end_goes_with_what_is_before():
@@ -479,6 +492,15 @@ def test_parents_come_in_the_order_of_their_best_child():
     assert parent["body"] == first["parent_body"] and parent["text"] == f"{document['title']}\n\n{parent['body']}"
 
 
+def test_a_parent_is_read_at_the_page_of_its_best_child():
+    children = cut("parent_child", make("One two.\nThree four.", pages=[0, 9]), 2)
+    assert [parent["page"] for parent in chunking.parents(children[::-1])] == [2]
+
+
+def test_a_span_inside_another_changes_nothing():
+    assert chunking.merge_spans([("a", 0, 30), ("a", 5, 10), ("a", 29, 31)]) == [("a", 0, 31)]
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 9)), max_size=8), st.integers(0, 3))
 def test_merged_spans_cover_the_same_and_lie_apart(triples, gap):
     spans = [(doc_id, start, start + length) for doc_id, start, length in triples]
@@ -499,6 +521,15 @@ def test_late_equals_ordinary_mean_pooling_for_a_document_of_one_chunk(embedder)
     [chunk] = cut("late", document, 50, embedder=embedder)
     [expected] = embedder.encode([document["text"]])
     assert np.abs(chunk["vector"] - expected).max() < 1e-6 and chunk["vector"].dtype == np.float32
+
+
+def test_late_counts_the_specials_and_gives_unit_vectors():
+    [chunk] = cut("late", make("One two."), 50, embedder=Embedder())
+    assert chunk["vector"] == approx(Embedder().encode(["One two."])[0], abs=1e-6)
+    first, last = cut("late", make("One. Two."), 1, embedder=Embedder())
+    vectors, _ = Embedder().token_vectors("One. Two.")                  # [CLS] One . Two . [SEP]
+    assert first["vector"] * np.linalg.norm(vectors[:3].mean(axis=0)) == approx(vectors[:3].mean(axis=0), abs=1e-6)
+    assert last["vector"] * np.linalg.norm(vectors[3:].mean(axis=0)) == approx(vectors[3:].mean(axis=0), abs=1e-6)
 
 
 def test_late_sees_the_whole_document(embedder):
@@ -535,7 +566,7 @@ def test_unseen_shares_by_hand():
     assert chunking.unseen_shares(chunks, embedder).tolist() == [2 / 10, 0, 4 / 12]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 def test_with_tokens_nothing_is_ever_cut_unseen(strategy, embedder):
     counts = Embedder()                                                 # with the model's word pieces, but quick vectors
     counts.count_tokens = embedder.count_tokens
@@ -638,7 +669,7 @@ def test_fault_carriage_returns_shift_offsets():
     assert bodies(structured("a b c\r\n\r\nd e", 3)) == ["a b c", "d e"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 def test_fault_overlap_of_the_size_loops_for_ever(strategy):
     with pytest.raises(ValueError, match="overlap"):
         cut(strategy, make("abcdefghij"), 5, 5, "characters")
@@ -654,7 +685,7 @@ def test_fault_overlap_at_each_level_makes_text_that_is_not_in_the_source(overla
     assert all(body in text for body in bodies(cut("recursive", make(text), 10, overlap, "characters")))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 def test_fault_overlap_in_tokens_is_used_as_characters(strategy):
     document = make(" ".join(f"word{number}" for number in range(25)))
     starts = [chunk["start"] for chunk in cut(strategy, document, 8, 4, "tokens", Embedder(max_tokens=64))]
@@ -692,18 +723,18 @@ def test_fault_an_opening_fence_stands_alone():
     assert all(len(each.split()) > 1 for each in bodies(structured(f"Text.\n\n{body}", 20)))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("text, n_chunks", [("One sentence.", 1), ("", 0), ("  \n", 0)])
 def test_fault_one_sentence_or_none_crashes(strategy, text, n_chunks):
     assert len(cut(strategy, make(text), 10, 2)) == n_chunks
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 def test_fault_text_without_punctuation_makes_a_chunk_beyond_every_cap(strategy):
     assert max(len(body.split()) for body in bodies(cut(strategy, make("word " * 3000), 100))) <= 100
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("special", ["<|endoftext|>", "[CLS]", "[SEP]", "[PAD]", "<s>"])
 def test_fault_names_of_special_tokens_in_the_text_raise(strategy, special, embedder):
     text = f"Before {special} after. And so on."
