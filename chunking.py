@@ -1,31 +1,29 @@
 """Step 9 of 22 — What is the unit of retrieval? Six ways to cut a document. Before: sentences.py. Next: embedding.py.
 
 A chunk is what is embedded, found, sent and quoted. Cut too small, it has lost what it is about; cut too big, it is
-about everything, and the model never reads its end. All six strategies have one signature,
+about everything, and the embedding model never reads its end. All six strategies have one signature,
 
     f(document, size, overlap=0, length="words", embedder=None) -> list of Chunks
 
-    size       the most a chunk may hold, in units of `length`
-    overlap    the most that a chunk repeats of the one before it, in the same unit
-    length     "words" (str.split) or "characters", both counted in the chunk's body;
-               "tokens": the embedder's word pieces, counted in the chunk's text with everything around it
-    span       a stretch of the document: text[start:end]
-    body       the text of the span, unchanged, without blank lines and spaces around it
-    breadcrumb "Title > Section > Sub-section": where the span stands
-    text       breadcrumb + blank line + (header of a table or function, repeated) + body
-    atom       what should not be cut: a sentence, a table's row, a list's item, a fence, a function
-    room       what is left of `size` for the body once breadcrumb and specials are counted (tokens), or `size`
+    length      what is counted: "words" (str.split) or "characters" of a chunk's body, or "tokens": the embedder's word
+                pieces, in a chunk's text with everything in front of it and the specials around it (cutting.py)
+    size        the most a chunk may hold of it
+    overlap     the most that a chunk repeats of the one before it
+    body        document["text"][start:end], unchanged, without blank lines and spaces around it
+    breadcrumb  "Title > Section > Sub-section": where the body stands
+    text        breadcrumb + blank line + (header of a table or function, repeated) + body
+    atom        what should not be cut: a sentence, a table's row, a list's item, a fence, a function
+    limit       how long an atom may be: what the embedder reads (max_tokens); without an embedder, 2 x size
 
     strategy      cuts at                                      which promise yields first
-    fixed         every `size` units                           size always holds; everything else is cut
+    fixed         every `size` words                           size always holds; everything else is cut
     recursive     the coarsest separator within reach          size always holds; sentences and words are cut if need be
     semantic      sentences, where the meaning turns           size holds; a sentence longer than size is cut
     structured    the author's boundaries                      size yields to an atom, and an atom to the limit
-    parent_child  children: structured; parents: neighbours    as structured; a parent has at most 4 x size
-    late          structured                                   as structured
+    parent_child  children: structured; parents: neighbours    as structured; a parent of several has at most 4 x size
+    late          as structured                                as structured
 
-The limit for atoms is what the embedder reads (max_tokens, everything around included); without an embedder, 2 x size.
-An atom beyond it is cut at the best boundary inside, and its pieces are marked: chunk["split"].
+An atom beyond the limit is cut at the best boundary inside, and its pieces are marked: chunk["split"].
 
 For every strategy: starts and ends increase, no chunk is blank or lies inside its neighbour, every character that is
 no white space lies in a chunk, and work grows in proportion to the text.
@@ -40,7 +38,7 @@ import numpy as np
 
 import documents
 import sentences
-from cutting import METADATA, Cut, Piece, Ruler, Span, pack, recursive_spans, within
+from cutting import METADATA, Cutter, Piece, Ruler, Span, pack, recursive_spans, within
 
 PARENT = 4                              # a parent holds so many times the size of its children
 
@@ -49,21 +47,23 @@ PARENT = 4                              # a parent holds so many times the size 
 
 
 def fixed(document, size, overlap=0, length="words", embedder=None):
-    """Windows of `size` units, each starting size - overlap units after the one before; the last may be shorter.
+    """Windows of `size` words, each starting size - overlap words after the one before; the last may be shorter.
 
-    Size always holds. Words stay whole unless characters are counted, or a word alone is too long.
+    Size always holds. Words stay whole, except where characters are counted, and where a word alone has more word
+    pieces than half of the size. rag.chunk is the same for words, written as a definition.
 
     >>> document = {"id": "d", "title": "", "text": "abcdefghijk"}
     >>> [chunk["body"] for chunk in fixed(document, size=4, overlap=1, length="characters")]
     ['abcd', 'defg', 'ghij', 'jk']
     """
-    cut = Cut(document, size, overlap, length, embedder)
-    room, spans, start = cut.room(), [], 0
-    while not spans or spans[-1].end < len(cut.text):
-        end = cut.ruler.reach(start, room)
+    cutter = Cutter(document, size, overlap, length, embedder)
+    ruler, room, spans, start = cutter.ruler, cutter.room(), [], 0
+    while not spans or spans[-1].end < len(cutter.text):
+        end = ruler.reach(start, room)
         spans.append(Span(start, end))
-        start = max(cut.ruler.back(end, min(overlap, room - 1)), cut.ruler.reach(start, 1))
-    return cut.chunks(spans)
+        # at least one word on, or an overlap that is longer than a window of heavy words would never end
+        start = max(ruler.back(end, min(overlap, room - 1)), ruler.reach(start, 1))
+    return cutter.chunks(spans)
 
 
 # -- 2. recursive ------------------------------------------------------------------------------------------------------
@@ -72,56 +72,63 @@ def fixed(document, size, overlap=0, length="words", embedder=None):
 def recursive(document, size, overlap=0, length="words", embedder=None):
     """Take as much as fits, and cut it at the last of the coarsest separators in it: paragraph, line, sentence, word.
 
-    This is what splitting by the first separator, splitting what is too long by the next one, and merging neighbours
-    comes to, in one pass. Size always holds. The overlap begins behind the coarsest separator in reach, so it may be
-    shorter than asked for.
+    Known from LangChain as RecursiveCharacterTextSplitter, which splits at the coarsest separator, splits what is too
+    long at the next one, and merges what is short. This is one pass instead, with one difference: the rest of a long
+    paragraph may share a chunk with the next paragraph. Size always holds. The overlap begins behind the coarsest
+    separator in reach, so it may be shorter than asked for.
 
     >>> document = {"id": "d", "title": "", "text": "Ab cd.\\n\\nEf gh ij kl."}
     >>> [chunk["body"] for chunk in recursive(document, size=10, length="characters")]
     ['Ab cd.', 'Ef gh ij', 'kl.']
     """
-    cut = Cut(document, size, overlap, length, embedder)
-    room = cut.room()
-    return cut.chunks(recursive_spans(cut, 0, len(cut.text), room, min(overlap, room - 1)))
+    cutter = Cutter(document, size, overlap, length, embedder)
+    room = cutter.room()
+    return cutter.chunks(recursive_spans(cutter, 0, len(cutter.text), room, min(overlap, room - 1)))
 
 
 # -- 3. semantic -------------------------------------------------------------------------------------------------------
 
 
-def semantic(document, size, overlap=0, length="words", embedder=None, percentile=95, neighbours=1):
-    """Sentences, cut where the meaning turns: where the distance of neighbours exceeds the document's `percentile`.
+def semantic(document, size, overlap=0, length="words", embedder=None, percentile=95, context=1):
+    """Sentences, cut where the meaning turns: where the distance of two of them exceeds the document's `percentile`.
 
     formula: distance = 1 - vectors[0] @ vectors[1]
 
-    Each sentence is embedded with `neighbours` sentences on either side, or short ones would decide by chance. A chunk
+    Each sentence is embedded with `context` sentences on either side, or short ones would decide by chance. A chunk
     has at least a quarter of `size` before a turn may end it, and ends at the last sentence that fits whatever its
-    meaning. One sentence, or sentences that are all equally far apart, give no turn. Trap: a percentile finds turns in
-    a text that has one topic only, and the more of them the longer it is. Size holds; a sentence longer than that is
-    cut and marked. Overlap is made of whole sentences.
+    meaning. Fewer than three sentences, or sentences that are all equally far apart, give no turn.
+
+    Traps: a percentile finds turns in a text that has one topic only, and the more of them the longer it is. A sentence
+    with its context may be more than the embedder reads. Tables and code are taken for sentences. Size holds; a
+    sentence longer than that is cut and marked. Overlap is made of whole sentences.
 
     Kamradt, "5 Levels of Text Splitting" (2023), level 4; cap and floor are ours.
     """
     if embedder is None:
         raise ValueError("semantic cuts by meaning: pass embedder=load_embedder()")
-    cut = Cut(document, size, overlap, length, embedder)
-    stretches, room = sentences.split(cut.text), cut.room()
-    turns = _turns(cut.text, stretches, embedder, percentile, neighbours)
-    pieces = []
-    for number, (start, end) in enumerate(stretches):
-        for each in within(cut, [(start, end)], room):
-            pieces.append(Piece(*each[:2], room, split=each.split, turn=number in turns and each.start == start))
-    return cut.chunks(pack(cut, pieces, floor=room // 4))
+    cutter = Cutter(document, size, overlap, length, embedder)
+    found, room, pieces = sentences.split(cutter.text), cutter.room(), []
+    turns = _turns(_distances(cutter.text, found, embedder, context) if found else [], percentile)
+    for number, (start, end) in enumerate(found):
+        for span in within(cutter, [(start, end)], room):
+            pieces.append(Piece(span.start, span.end, room, split=span.split,
+                                turn=number in turns and span.start == start))
+    return cutter.chunks(pack(cutter, pieces, floor=room // 4))
 
 
-def _turns(text, stretches, embedder, percentile, neighbours):
-    """Numbers of the sentences that begin something else than the sentence before them."""
-    if len(stretches) < 2:
-        return set()
-    last = len(stretches) - 1
-    windows = [text[stretches[max(0, number - neighbours)][0]:stretches[min(last, number + neighbours)][1]]
-               for number in range(len(stretches))]
+def _distances(text, found, embedder, context):
+    """How far each sentence, read with its context, is from the next one: [n_sentences - 1], from 0 to 2."""
+    last = len(found) - 1
+    windows = [text[found[max(0, number - context)][0]:found[min(last, number + context)][1]]
+               for number in range(len(found))]
     vectors = embedder.encode(windows)                                 # [n_sentences, dim], unit rows
-    distances = 1 - (vectors[:-1] * vectors[1:]).sum(axis=1, dtype=np.float64)             # [n_sentences - 1]
+    return 1 - (vectors[:-1] * vectors[1:]).sum(axis=1, dtype=np.float64)
+
+
+def _turns(distances, percentile):
+    """Numbers of the sentences that begin something else than the sentence before them."""
+    if len(distances) == 0:
+        return set()
     # subtle: above it by more than a rounding error, or equal distances would be cut by chance
     far = distances > np.percentile(distances, percentile) + 1e-6
     return set((np.flatnonzero(far) + 1).tolist())
@@ -133,98 +140,128 @@ def _turns(text, stretches, embedder, percentile, neighbours):
 def structured(document, size, overlap=0, length="words", embedder=None):
     """The author's boundaries first, size second: the strategy of the pipeline, with 200 word pieces and no overlap.
 
-    A chunk never leaves its section, and its breadcrumb names it. Small neighbours under one heading share a chunk.
-    A block longer than `size` is cut between atoms: a paragraph between sentences, a list between its items, a table
-    between its rows, whose header every piece repeats; a fence and a function's body are atoms themselves, and the
-    later pieces of a body repeat the function's head. A heading goes with what follows it; only one that takes half of
-    the room, or ends the document, may stand alone. Overlap is made of whole atoms.
+    A chunk stays in its section, and its breadcrumb names it; small neighbours under one heading share a chunk. A block
+    longer than `size` is cut between atoms: a paragraph between sentences, a list between its items, a table between
+    its rows, and each piece repeats the table's header. A fence or a function's body is an atom itself; one beyond the
+    limit is cut at blank lines or between statements, and the later pieces of a body repeat the function's head.
+
+    What makes no sense without the next block goes with it: a heading, a field's name, "They hold:" before a list. Only
+    when it takes more than half of the room may it stand alone. Headings at the very end, with nothing under them, go
+    with the last chunk. Overlap is made of whole atoms.
 
     Why 200 and not more: all-MiniLM-L6-v2 reads 256 word pieces and is silent about the rest.
+
+    >>> table = "Days off.\\n\\n| country | days |\\n|---|---|\\n| France | 11 |\\n| Japan | 16 |"
+    >>> for chunk in structured({"id": "d", "title": "Rules", "text": table, "doc_type": "md"}, size=13):
+    ...     print(chunk["text"], end="\\n\\n")
+    Rules
+    <BLANKLINE>
+    Days off.
+    <BLANKLINE>
+    | country | days |
+    |---|---|
+    | France | 11 |
+    <BLANKLINE>
+    Rules
+    <BLANKLINE>
+    | country | days |
+    |---|---|
+    | Japan | 16 |
+    <BLANKLINE>
     """
-    cut, spans = Cut(document, size, overlap, length, embedder), []
-    for section, leads in _sections(cut.text, documents.blocks(document)):
-        spans += pack(cut, _pieces(cut, section, leads))
-    return cut.chunks(spans)
+    cutter, spans = Cutter(document, size, overlap, length, embedder), []
+    blocks = documents.blocks(document)
+    for section in _sections(blocks, _leads(cutter.text, blocks)):
+        spans += pack(cutter, _section_pieces(cutter, section))
+    return cutter.chunks(spans)
 
 
-def _sections(text, blocks):
-    """[(blocks under one heading, for each whether it leads)]: a leading block must not be torn from the next one."""
+def _leads(text, blocks):
+    """For each block whether it makes no sense without the next one, from which it must not be torn."""
     leads = [False] * len(blocks)
-    for number in range(len(blocks) - 2, -1, -1):
-        leads[number] = _leads(text, blocks[number], blocks[number + 1], leads[number + 1])
-    last = max((number for number, block in enumerate(blocks) if block.kind != "heading"), default=-1)
-    sections, path = [], ()
-    for number, (block, lead) in enumerate(zip(blocks, leads)):
-        own = block.section_path[:-1] if block.kind == "field" and block.level else block.section_path
-        begins = block.level > 0 and block.kind != "field" or _is_label(block) and lead or own[:len(path)] != path
-        if not sections or begins and not leads[number - 1] and number <= last:  # headings at the very end stay
-            sections.append(([], []))
-        if begins:
-            path = own
-        sections[-1][0].append(block)
-        sections[-1][1].append(lead)
-    return sections
-
-
-def _leads(text, block, following, following_leads):
-    """Whether a block is about the next one: a heading; a field or a function's head, if the next block is its content;
-    a paragraph that ends with a colon before a list, table or code; a label or front matter before a heading."""
-    if block.kind == "heading":
-        return True
-    if block.level:
-        return following.section_path[:len(block.section_path)] == block.section_path
-    if block.kind == "paragraph":
-        return text[block.end - 1] == ":" and following.kind in ("list", "table", "code")
-    return _is_label(block) and (following.kind == "heading" or _is_label(following) and following_leads)
+    for number in range(len(blocks) - 2, -1, -1):                      # backwards: a label leads if what it labels does
+        block, following = blocks[number], blocks[number + 1]
+        if block.kind == "heading":
+            leads[number] = True
+        elif _is_label(block):
+            leads[number] = following.kind == "heading" or _is_label(following) and leads[number + 1]
+        elif block.level:                                              # a field, a function's head: before its content
+            leads[number] = following.section_path[:len(block.section_path)] == block.section_path
+        elif block.kind == "paragraph":
+            leads[number] = text[block.end - 1] == ":" and following.kind in ("list", "table", "code")
+    return leads
 
 
 def _is_label(block):
+    """A label or front matter: a field that names nothing."""
     return block.kind == "field" and block.level == 0
 
 
-def _pieces(cut, section, leads):
+def _sections(blocks, leads):
+    """The blocks under each heading, as lists of (block, whether it leads)."""
+    last = max((number for number, block in enumerate(blocks) if block.kind != "heading"), default=-1)
+    sections, path = [], ()
+    for number, (block, lead) in enumerate(zip(blocks, leads)):
+        is_named_field = block.kind == "field" and block.level > 0
+        own_path = block.section_path[:-1] if is_named_field else block.section_path
+        names_section = block.level > 0 and not is_named_field
+        leaves_section = own_path[:len(path)] != path
+        if names_section or leaves_section or _is_label(block) and lead:
+            path = own_path
+            is_torn = number > 0 and leads[number - 1]
+            if not is_torn and number <= last:                         # headings at the very end open no section
+                sections.append([])
+        if not sections:
+            sections.append([])
+        sections[-1].append((block, lead))
+    return sections
+
+
+def _section_pieces(cutter, section):
     """The blocks of a section as Pieces: whole where they fit, else as atoms; what leads is part of the next one."""
     pieces, start = [], None
-    for block, lead in zip(section, leads):
-        start, room = block.start if start is None else start, cut.room(block.section_path)
-        if lead and cut.ruler.measure(start, block.end) <= room // 2:
+    for block, lead in section:
+        start = block.start if start is None else start
+        if lead and cutter.ruler.measure(start, block.end) <= cutter.room(block.section_path) // 2:
             continue
-        if (block.kind == "heading" and not lead and pieces            # a heading without anything, at the very end
-                and cut.fits_limit(pieces[-1].start, block.end, pieces[-1].path, pieces[-1].header)):
+        if block.kind == "heading" and not lead and pieces and cutter.fits_limit(    # the last heading of the document
+                pieces[-1].start, block.end, pieces[-1].path, pieces[-1].header):
             pieces[-1] = pieces[-1]._replace(end=block.end)
         else:
-            pieces += _atoms(cut, block, start, room)
+            pieces += _block_pieces(cutter, block, start)
         start = None
     return pieces
 
 
-def _atoms(cut, block, start, room):
+def _block_pieces(cutter, block, start):
     """A block, with what leads it from `start` on, as Pieces of which none should be cut."""
     path, is_atom = block.section_path, block.kind in ("code", "heading")
-    pieces, parts = [], [(start, block.end)]
-    if cut.ruler.measure(start, block.end) > room and not (is_atom and cut.fits_limit(start, block.end, path)):
-        parts = _parts(cut.text, block, start)
-    for first, last in parts:
-        header = cut.header(block, first)
-        room = cut.room(path, header)
-        if cut.ruler.measure(first, last) <= room or cut.fits_limit(first, last, path, header):
-            pieces.append(Piece(first, last, room, path, header, split=is_atom and len(parts) > 1))
+    pieces, atoms = [], [(start, block.end)]
+    if cutter.ruler.measure(start, block.end) > cutter.room(path) and not (
+            is_atom and cutter.fits_limit(start, block.end, path)):
+        atoms = _atoms(cutter.text, block, start)
+    for first, last in atoms:
+        header = cutter.header(block, first)
+        room = cutter.room(path, header)
+        if cutter.ruler.measure(first, last) <= room or cutter.fits_limit(first, last, path, header):
+            pieces.append(Piece(first, last, room, path, header, split=is_atom and len(atoms) > 1))
         else:
-            inside = _stretches(cut.text, first, last) if block.kind == "list" else [(first, last)]
-            pieces += [Piece(*span[:2], room, path, header, split=True)
-                       for span in within(cut, inside, room, covered=block.start)]
+            inside = _sentences(cutter.text, first, last) if block.kind == "list" else [(first, last)]
+            # covered: what leads the block is not torn from it here either
+            pieces += [Piece(span.start, span.end, room, path, header, split=True)
+                       for span in within(cutter, inside, room, covered=block.start)]
     return pieces
 
 
-def _parts(text, block, start):
+def _atoms(text, block, start):
     """[(start, end)] of a block's rows, items or statements, or else of its sentences."""
     if block.kind in ("paragraph", "quote", "field"):
-        stretches = _stretches(text, block.start, block.end)
-        return [(start, stretches[0][1]), *stretches[1:]]
+        found = _sentences(text, block.start, block.end)
+        return [(start, found[0][1]), *found[1:]]
     return list(zip([start, *block.cuts], [*block.cuts, block.end]))
 
 
-def _stretches(text, start, end):
+def _sentences(text, start, end):
     return [(start + first, start + last) for first, last in sentences.split(text[start:end])]
 
 
@@ -234,8 +271,11 @@ def _stretches(text, start, end):
 def parent_child(document, size, overlap=0, length="words", embedder=None):
     """Small chunks to match, large ones to read: structured chunks, each with the parent it lies in.
 
-    A parent is as many neighbouring children as fit into 4 x size. The list holds the children only; each carries
-    parent_id, parent_start, parent_end and parent_body. `parents` turns the children that were found into parents.
+    A parent is as many neighbouring children as have at most 4 x size together, counted in its body; a child that is
+    longer alone is its own parent. The list holds the children only; each carries parent_id, parent_start, parent_end
+    and parent_body. `parents` turns the children that were found into parents.
+
+    Known from LangChain as ParentDocumentRetriever, and as small-to-big retrieval.
     """
     children = structured(document, size, overlap, length, embedder)
     ruler, families = Ruler(document["text"], length, embedder, heaviest=size), []
@@ -270,40 +310,23 @@ def parents(children):
     return list(found.values())
 
 
-def merge_spans(spans, gap=4):
-    """Spans (doc_id, start, end) that overlap, or lie at most `gap` characters apart, as one; in the documents' order.
-
-    The gap is what may stand between two neighbours: a blank line.
-
-    >>> merge_spans([("b", 5, 9), ("a", 20, 30), ("a", 0, 10), ("a", 8, 18)])
-    [('a', 0, 30), ('b', 5, 9)]
-    """
-    merged = []
-    for doc_id, start, end in sorted(spans):
-        if merged and merged[-1][0] == doc_id and start <= merged[-1][2] + gap:
-            merged[-1] = doc_id, merged[-1][1], max(merged[-1][2], end)
-        else:
-            merged.append((doc_id, start, end))
-    return merged
-
-
 # -- 6. late -----------------------------------------------------------------------------------------------------------
 
 
-def late(document, size, overlap=0, length="words", embedder=None, spans=structured):
+def late(document, size, overlap=0, length="words", embedder=None, strategy=structured):
     """Embed first, cut afterwards: chunks of another strategy whose "vector" is the mean of their word pieces' vectors,
     which the model made with the whole document in view.
 
-    The beginning [CLS] counts with the first chunk and the end [SEP] with the last, so that a document of one chunk
-    gets the vector that ordinary mean pooling gives it. A document longer than the model reads goes in windows that
-    share a quarter; what two windows share is taken from the earlier one. Nothing is in front of the document: the
-    breadcrumb is in the chunk's text, not in its vector.
+    [CLS] counts with the first chunk and [SEP] with the last, so that a document of one chunk gets the vector that
+    ordinary mean pooling gives it. A document longer than the model reads goes in windows that share a quarter; what
+    two windows share is taken from the earlier one. Nothing stands in front of the document: the breadcrumb is in the
+    chunk's text, not in its vector.
 
     Günther et al., "Late Chunking" (2024). It needs a model that pools by the mean.
     """
     if embedder is None:
         raise ValueError("late pools an embedder's token vectors: pass embedder=load_embedder()")
-    chunks = spans(document, size, overlap, length, embedder)
+    chunks = strategy(document, size, overlap, length, embedder)
     if not chunks:
         return []
     vectors, offsets = _document_vectors(document["text"], embedder)
@@ -317,24 +340,28 @@ def late(document, size, overlap=0, length="words", embedder=None, spans=structu
 
 def _document_vectors(text, embedder):
     """(vectors [n_tokens, dim], offsets [n_tokens, 2]) of a whole document, [CLS] first and [SEP] last."""
-    ruler, room = Ruler(text, "tokens", embedder, heaviest=embedder.max_tokens // 4), None
     room = embedder.max_tokens - embedder.count_tokens("")
-    vectors, offsets, start, covered = [], [], 0, 0
-    while True:
+    ruler = Ruler(text, "tokens", embedder, heaviest=embedder.max_tokens // 4)     # a word fits into what windows share
+    vectors, offsets, start, covered, end = [], [], 0, 0, -1
+    while end < len(text):
         end = ruler.reach(start, room)
         some, places = embedder.token_vectors(text[start:end])         # [n, dim], [n, 2]
         places = np.asarray(places) + start
         places[0], places[-1] = start, end                             # the specials have no place of their own
-        keep = slice(0 if start == 0 else int((places[1:-1, 0] < covered).sum()) + 1,
-                     None if end == len(text) else -1)
-        vectors.append(some[keep])
-        offsets.append(places[keep])
-        if end == len(text):
-            return np.concatenate(vectors), np.concatenate(offsets)
+        # subtle: [CLS] from the first window only, [SEP] from the last only, and no piece twice
+        first = 0 if start == 0 else 1 + int((places[1:-1, 0] < covered).sum())
+        last = len(places) if end == len(text) else len(places) - 1
+        vectors.append(some[first:last])
+        offsets.append(places[first:last])
         covered, start = end, ruler.back(end, room // 4)
+    return np.concatenate(vectors), np.concatenate(offsets)
 
 
-# -- What the model does not see ---------------------------------------------------------------------------------------
+STRATEGIES = {"fixed": fixed, "recursive": recursive, "semantic": semantic, "structured": structured,
+              "parent_child": parent_child, "late": late}
+
+
+# -- Around chunks -----------------------------------------------------------------------------------------------------
 
 
 def unseen_shares(chunks, embedder):
@@ -348,29 +375,52 @@ def unseen_shares(chunks, embedder):
     return np.maximum(0, pieces - (embedder.max_tokens - around)) / np.maximum(1, pieces)
 
 
-STRATEGIES = {"fixed": fixed, "recursive": recursive, "semantic": semantic, "structured": structured,
-              "parent_child": parent_child, "late": late}
+def merge_spans(spans, gap=4):
+    """Spans (doc_id, start, end) that overlap, or lie at most `gap` characters apart, as one; in the documents' order.
+
+    Between two neighbours may stand a blank line: four characters, where each line ends with two.
+
+    >>> merge_spans([("b", 5, 9), ("a", 20, 30), ("a", 0, 10), ("a", 8, 18)])
+    [('a', 0, 30), ('b', 5, 9)]
+    """
+    merged = []
+    for doc_id, start, end in sorted(spans):
+        if merged and merged[-1][0] == doc_id and start <= merged[-1][2] + gap:
+            merged[-1] = doc_id, merged[-1][1], max(merged[-1][2], end)
+        else:
+            merged.append((doc_id, start, end))
+    return merged
 
 
 if __name__ == "__main__":
-    from toy import Embedder                                           # stands in for a model: it knows no meanings
+    from toy import Topics
 
-    EXAMPLE = {"id": "leave", "title": "Leave Policy 2026", "doc_type": "md", "text": """# Leave Policy 2026
+    EXAMPLE = {"id": "pets", "title": "Pets and prices", "doc_type": "md", "text": """# Pets and prices
 
-## Carry-over
+## Pets
 
-Up to five days may roll over. Use them by the end of March, or they are lost.
+A cat sat on the mat. The cat ate. It slept.
 
-## Holidays
+## Prices
 
-| country | days |
+Oil rose. The price of gold fell.
+
+| stock | price |
 |---|---|
-| France | 11 |
-| Japan | 16 |
+| oil | 3 |
+| gold | 5 |
 """}
-    print("A wall | stands where a chunk ends; ¶ is a line's end. At most 12 words, of which 3 may be repeated.")
+    print("At most 12 words a chunk; marks such as # and | are words too. ¶ is a line's end.")
     for name, strategy in STRATEGIES.items():
-        chunks = strategy(EXAMPLE, 12, 3, "words", Embedder())
-        print(f"\n{name}: {len(chunks)} chunks")
-        print(" | ".join(chunk["body"].replace("\n", "¶") for chunk in chunks))
+        chunks = strategy(EXAMPLE, 12, 0, "words", Topics())
+        print(f"\n{name}")
+        for chunk in chunks:
+            vector = "  vector ({:.2f}, {:.2f})".format(*chunk["vector"]) if "vector" in chunk else ""
+            print(f"  {len(chunk['body'].split()):2} words  {chunk['body'].replace(chr(10), '¶')}{vector}")
+        if name == "semantic":
+            found = sentences.split(EXAMPLE["text"])
+            print("  distances of its sentences:",
+                  *(f"{abs(each):.2f}" for each in _distances(EXAMPLE["text"], found, Topics(), context=1)))
+        for parent in parents(chunks) if name == "parent_child" else []:
+            print(f"  {len(parent['body'].split()):2} words  parent {parent['id']}: {parent['body'].split()[:4]} ...")
     print(f"\nWhat is embedded of structured's last chunk:\n{structured(EXAMPLE, 12)[-1]['text']}")

@@ -1,16 +1,20 @@
 """Beside step 9 — How long is a stretch of a document, and where may it be cut? What chunking.py is made of.
 
-    unit     a word; where characters are counted, a character
-    measure  the length of text[start:end]; what belongs to a unit counts whole
-    reach    from a start, the last place that is at most so far away
-    Cut      a document about to be cut: what was asked for, and what stands in front of each body
-    Span     text[start:end] on its way to become a chunk
-    Piece    what should stay whole; as many neighbours as fit become a Span
+    length      what is counted: "words", "characters" or "tokens"
+    token       a word piece: what a model reads in place of words; "carbonara" is three of them, carb onar a
+    specials    two more pieces that a model wants around every text, [CLS] and [SEP]
+    weight      what a word counts for: 1, or the number of its word pieces
+    measure     the length of text[start:end]; a word that begins before it or ends behind it counts whole
+    reach       from a start, the last place that is at most so far away
+    breadcrumb  what stands in front of every body: "Title > Section"
+    room        what is left for the body
+    Span        text[start:end] on its way to become a chunk
+    Piece       what should stay whole; as many neighbours as fit become a Span
 
     "the cat sat on the mat"     in words, from 4 ("cat"): measure(4, 14) = 3, reach(4, 3) = 15 (the second "the")
 
-Lengths are counted once for a document; after that each is a difference of two counts, found by bisection. So cutting
-costs time in proportion to the text, in whatever unit.
+Words are weighed once for a document; after that each length is a difference of two running sums, found by bisection.
+So cutting costs time in proportion to the text, whatever is counted.
 
 Not here: where the parts of a document are (documents.py), which of these tools makes which chunks (chunking.py).
 """
@@ -36,11 +40,11 @@ METADATA = ("source", "doc_type", *documents.Metadata.__annotations__)
 
 
 class Ruler:
-    """Measures stretches of one text. Its units are counted once; after that, lengths are differences of two counts.
+    """Measures stretches of one text, whose words are weighed once.
 
-    A unit is a word. For tokens a word weighs its word pieces (words are cut into pieces independently of each other);
-    a word of more than `heaviest` pieces is measured letter by letter, which never counts too few. Characters need no
-    units. A stretch that begins or ends inside a unit counts all of it.
+    For tokens a word weighs its word pieces: a model cuts each word into pieces without looking at the others. A word
+    of more than `heaviest` pieces may have to be cut itself, so its letters are weighed one by one, which never counts
+    too few. Characters need no weights.
     """
 
     def __init__(self, text, length, embedder=None, heaviest=1):
@@ -52,7 +56,7 @@ class Ruler:
             weights, self.starts, self.ends = _word_pieces(text, self.starts, self.ends, embedder, heaviest)
             self.before = [0, *np.cumsum(weights, dtype=np.int64).tolist()]
         else:
-            self.before = range(len(self.starts) + 1)                  # how much stands before each unit
+            self.before = range(len(self.starts) + 1)                  # the weight of all words before each
 
     def measure(self, start, end):
         """The length of text[start:end].
@@ -65,7 +69,7 @@ class Ruler:
         return max(0, self.before[bisect_left(self.starts, end)] - self.before[bisect_right(self.ends, start)])
 
     def reach(self, start, room):
-        """The last offset such that the stretch from `start` to it is at most `room` long; at least one unit on.
+        """The last offset such that the stretch from `start` to it is at most `room` long; at least one word on.
 
         >>> Ruler("the cat sat on the mat", "words").reach(4, 3)         # up to the second "the"
         15
@@ -77,7 +81,7 @@ class Ruler:
         return self.starts[behind] if behind < len(self.starts) else len(self.text)
 
     def back(self, end, room):
-        """The first offset such that the stretch from it to `end` is at most `room` long.
+        """The start of the first word such that the stretch from it to `end` is at most `room` long.
 
         >>> Ruler("the cat sat on the mat", "words").back(14, 2)         # "sat on"
         8
@@ -138,8 +142,8 @@ class Span(NamedTuple):
     split: bool = False                 # whether it is a piece of something that should have stayed whole
 
 
-class Cut:
-    """One document about to be cut: its text, what was asked for, and how long things are."""
+class Cutter:
+    """One document about to be cut: its text, what was asked for, and how long things may be."""
 
     def __init__(self, document, size, overlap, length, embedder):
         _check(size, overlap, length, embedder)
@@ -149,47 +153,52 @@ class Cut:
             raise ValueError(f"size must be above {self.around}, the word pieces around every text, and at most "
                              f"{embedder.max_tokens}, which {embedder.name} reads: not {size}")
         self.document, self.text = document, document["text"]
+        # subtle: a breadcrumb takes at most half of the size, so a word that takes no more always fits into the other
         self.ruler = Ruler(self.text, length, embedder, heaviest=(size - self.around + 1) // 2)
         returns = "\r" in self.text                                    # without them, half of the searches are spared
         self.separators = [[each for each in level if returns or "\r" not in each] for level in SEPARATORS]
         self.metadata = {key: document[key] for key in METADATA if key in document}
-        self._fronts, self._pieces = {}, self.ruler if length == "tokens" else None
+        self._breadcrumbs, self._token_ruler = {}, self.ruler if length == "tokens" else None
 
-    def front(self, path):
-        """(breadcrumb, its cost): for tokens, as many of its words as take at most half of what is there."""
-        if path not in self._fronts:
-            title = self.document.get("title") or ""
-            crumb, cost = " > ".join(filter(None, path if path[:1] == (title,) else (title, *path))), 0
+    def breadcrumb(self, path):
+        """(breadcrumb, its cost): for tokens, as many of its words as take at most half of the size."""
+        if path not in self._breadcrumbs:
+            title, cost = self.document.get("title") or "", 0
+            names = path if path[:1] == (title,) else (title, *path)   # the title is often the first heading
+            crumb = " > ".join(filter(None, names))
             if self.length == "tokens":
                 half = (self.size - self.around) // 2
                 ruler = Ruler(crumb, "tokens", self.embedder, heaviest=half)
                 crumb = crumb[:ruler.reach(0, half)].rstrip(" >") if half else ""
                 cost = ruler.measure(0, len(crumb))
-            self._fronts[path] = crumb, cost
-        return self._fronts[path]
+            self._breadcrumbs[path] = crumb, cost
+        return self._breadcrumbs[path]
 
     def room(self, path=(), header=None):
         """How long a body in the section `path` may be if its text repeats `header`."""
         if self.length != "tokens":
             return self.size
-        return self.size - self.around - self.front(path)[1] - (self.ruler.measure(*header) if header else 0)
+        return self.size - self.around - self.breadcrumb(path)[1] - (self.ruler.measure(*header) if header else 0)
 
     def header(self, block, start):
-        """What a piece of `block` that begins at `start` repeats: nothing if it holds the header, or if that and the
-        breadcrumb take more than half of what is there."""
+        """What a piece of `block` that begins at `start` repeats: nothing if it holds the header, or if header and
+        breadcrumb take more than half of the size."""
         header = block.header
         if header is None or start <= header[0] or 2 * self.room(block.section_path, header) < self.size - self.around:
             return None
         return header
 
     def fits_limit(self, start, end, path, header=None):
-        """Whether a stretch may stay whole although it is longer than its room."""
+        """Whether an atom that is longer than its room may stay whole: if the embedder can read it with all that stands
+        in front of it; without an embedder, if it has at most 2 x size."""
+        # subtle: an embedder decides this also where words or characters are counted
         if self.embedder is None:
             return self.ruler.measure(start, end) <= 2 * self.size
-        if self._pieces is None:
-            self._pieces = Ruler(self.text, "tokens", self.embedder, heaviest=self.embedder.max_tokens)
-        cost = self.embedder.count_tokens(self.front(path)[0]) + (self._pieces.measure(*header) if header else 0)
-        return cost + self._pieces.measure(start, end) <= self.embedder.max_tokens
+        if self._token_ruler is None:
+            self._token_ruler = Ruler(self.text, "tokens", self.embedder, heaviest=self.embedder.max_tokens)
+        front = self.embedder.count_tokens(self.breadcrumb(path)[0])
+        front += self._token_ruler.measure(*header) if header else 0
+        return front + self._token_ruler.measure(start, end) <= self.embedder.max_tokens
 
     def chunks(self, spans):
         """The spans as Chunks: without white space around them, blank ones, and those inside a neighbour."""
@@ -209,7 +218,7 @@ class Cut:
 
     def _chunk(self, position, start, end, span):
         document, body = self.document, self.text[start:end]
-        crumb, _ = self.front(span.path)
+        crumb, _ = self.breadcrumb(span.path)
         front = (crumb + "\n\n" if crumb else "") + (self.text[slice(*span.header)] + "\n" if span.header else "")
         chunk: documents.Chunk = {
             "id": f"{document['id']}#{position}", "doc_id": document["id"], "position": position,
@@ -248,29 +257,32 @@ def _content(text, start):
 # -- Cutting recursively, at separators --------------------------------------------------------------------------------
 
 
-def recursive_spans(cut, start, stop, room, overlap=0, covered=0):
-    """Spans that cover text[start:stop]; the first one ends behind `covered`."""
-    text, reach_from, spans, covered = cut.text, cut.ruler.reach, [], max(start, covered)
+def recursive_spans(cutter, start, stop, room, overlap=0, covered=0):
+    """Spans that hold text[start:stop], each as long as fits, cut behind the last of the coarsest separators.
+
+    `covered` is what earlier spans hold already: the first one must end behind it.
+    """
+    text, reach_from, spans, covered = cutter.text, cutter.ruler.reach, [], max(start, covered)
     while (start := _content(text, start)) < stop:
         reach = reach_from(start, room)
-        if reach <= covered:                                           # the overlap leaves no room for what follows
-            start = covered
+        if reach <= covered:
+            start = covered          # the overlap left no room for what follows; without it, `reach` is beyond
             continue
-        end = stop if reach >= stop else _last_separator(cut, max(start, covered), reach)
+        end = stop if reach >= stop else _last_separator(cutter, max(start, covered), reach)
         spans.append(Span(start, end))
-        covered, start = end, _overlap_start(cut, start, end, overlap) if overlap else end
+        covered, start = end, _overlap_start(cutter, start, end, overlap) if overlap else end
         if end == stop:
             break
     return spans
 
 
-def _last_separator(cut, low, high):
+def _last_separator(cutter, low, high):
     """Where text[low:high] is best cut: behind the last of the coarsest separators whose visible part lies in it."""
-    for separators in cut.separators:
+    for separators in cutter.separators:
         best = low
         for separator in separators:
             # subtle: white space of a separator may lie beyond `high`; it does not count
-            found = cut.text.rfind(separator, low, high + BEHIND[separator])
+            found = cutter.text.rfind(separator, low, high + BEHIND[separator])
             if found >= 0 and found + len(separator) > best:
                 best = found + len(separator)
         if best > low:
@@ -278,15 +290,15 @@ def _last_separator(cut, low, high):
     return high
 
 
-def _overlap_start(cut, start, end, overlap):
+def _overlap_start(cutter, start, end, overlap):
     """Where the next chunk starts, to repeat at most `overlap` of the one that ends at `end`."""
-    while cut.text[end - 1].isspace():
+    while cutter.text[end - 1].isspace():
         end -= 1
-    first = max(cut.ruler.back(end, overlap), cut.ruler.reach(start, 1))
-    for separators in cut.separators:
+    first = max(cutter.ruler.back(end, overlap), cutter.ruler.reach(start, 1))
+    for separators in cutter.separators:
         best = end
         for separator in separators:
-            found = cut.text.find(separator, max(0, first - len(separator)), end)
+            found = cutter.text.find(separator, max(0, first - len(separator)), end)
             if 0 <= found < best - len(separator):
                 best = found + len(separator)
         if best < end:
@@ -294,13 +306,13 @@ def _overlap_start(cut, start, end, overlap):
     return first
 
 
-def within(cut, stretches, room, covered=0):
+def within(cutter, stretches, room, covered=0):
     """Spans for stretches, those beyond `room` cut recursively and marked."""
     for start, end in stretches:
-        if cut.ruler.measure(start, end) <= room:
+        if cutter.ruler.measure(start, end) <= room:
             yield Span(start, end)
         else:
-            for span in recursive_spans(cut, start, end, room, covered=covered):
+            for span in recursive_spans(cutter, start, end, room, covered=covered):
                 yield span._replace(split=True)
 
 
@@ -319,24 +331,25 @@ class Piece(NamedTuple):
     turn: bool = False                  # whether something else begins here
 
 
-def pack(cut, pieces, floor=0):
+def pack(cutter, pieces, floor=0):
     """Neighbouring pieces, as many as fit, as Spans. A turn ends one that has at least `floor`."""
     spans, group = [], []
     for piece in pieces:
-        if group and (cut.ruler.measure(group[0].start, piece.end) > group[0].room
-                      or piece.turn and cut.ruler.measure(group[0].start, group[-1].end) >= floor):
+        # subtle: the room of the first piece decides, since its header is repeated; the common path is never longer
+        if group and (cutter.ruler.measure(group[0].start, piece.end) > group[0].room
+                      or piece.turn and cutter.ruler.measure(group[0].start, group[-1].end) >= floor):
             spans.append(_span(group))
-            group = _repeated(cut, group, piece)
+            group = _repeated(cutter, group, piece)
         group.append(piece)
     return spans + [_span(group)] if group else spans
 
 
-def _repeated(cut, group, piece):
+def _repeated(cutter, group, piece):
     """The last pieces of a full group that the next one, which begins with them, repeats."""
     repeated = []
-    for last in reversed(group[1:]):
-        if (cut.ruler.measure(last.start, group[-1].end) > cut.overlap
-                or cut.ruler.measure(last.start, piece.end) > last.room):
+    for last in reversed(group[1:]):                                   # not the first, or nothing moves on
+        if (cutter.ruler.measure(last.start, group[-1].end) > cutter.overlap
+                or cutter.ruler.measure(last.start, piece.end) > last.room):
             break
         repeated.insert(0, last)
     return repeated
@@ -347,3 +360,20 @@ def _span(group):
     for piece in group[1:]:
         path = tuple(name for name, other in takewhile(lambda pair: pair[0] == pair[1], zip(path, piece.path)))
     return Span(group[0].start, group[-1].end, path, group[0].header, any(piece.split for piece in group))
+
+
+if __name__ == "__main__":
+    ruler = Ruler("the cat sat on the mat", "words")
+    print(f"words of {ruler.text!r} start at {ruler.starts}, end at {ruler.ends}")
+    print(f"measure(4, 14): {ruler.measure(4, 14)} words, {ruler.text[4:14]!r}")
+    print(f"reach(4, 3): {ruler.reach(4, 3)}, since {ruler.text[4:ruler.reach(4, 3)]!r} has three words")
+    print(f"back(14, 2): {ruler.back(14, 2)}, since {ruler.text[ruler.back(14, 2):14]!r} has two\n")
+    document = {"id": "d", "title": "Pets", "text": "The cat sat.\n\nThe dog ran. It\nbarked."}
+    cutter = Cutter(document, size=4, overlap=1, length="words", embedder=None)
+    print(f"{cutter.text!r}, at most 4 words:")
+    for span in recursive_spans(cutter, 0, len(cutter.text), room=4):
+        print(f"  behind a separator: {cutter.text[span.start:span.end]!r}")
+    words = [Piece(start, end, room=4) for start, end in zip(cutter.ruler.starts, cutter.ruler.ends)]
+    for span in pack(cutter, words):
+        print(f"  words as pieces, one repeated: {cutter.text[span.start:span.end]!r}")
+    print(f"\nin front of each body: {cutter.chunks([Span(0, 12, ('Pets', 'Cats'))])[0]['text'][:11]!r}")

@@ -12,11 +12,12 @@
 Nothing is lost: each format names the parts that it knows, and what lies between them is taken as paragraphs. So each
 character that is no white space lies in exactly one block, whatever the file holds.
 
-Each format has its own witness of where a part begins: RST our own parser, Markdown markdown-it-py (CommonMark and
-tables), HTML the standard library's parser, Python its own syntax tree, PDF pypdf.
+Each format is read by the parser that knows it best: RST by our own (rst.py), Markdown by markdown-it-py (CommonMark
+and tables), HTML by the standard library's, Python by its own syntax tree, PDF by pypdf.
 
 The metadata decide who may see a document and which version is the newest. So where they cannot be understood (a date
-that is none, a name given twice) the file is refused; `acl:` without a value is visible to nobody.
+that is none, a name given twice) the file is refused; `acl:` without a value is visible to nobody. Trap: a document that
+names no acl is visible to everyone, and Python and PDF files cannot name one.
 
 Not here: images of pages (no OCR), other YAML than plain values and lists, the columns of a PDF, layout by CSS.
 """
@@ -79,7 +80,7 @@ class Chunk(Metadata, total=False):
     text: str           # what is embedded and shown: breadcrumb, repeated table header, body
     start: int
     end: int
-    section_path: tuple
+    section_path: list[str]
     source: str
     doc_type: str
     page: int           # from 1

@@ -7,10 +7,11 @@ words to read, for the same questions (data/questions.jsonl), and what counts is
     budget          whole chunks in rank order, the one that overflows is cut at the budget; breadcrumbs are paid for
     evidence recall the share of the quotes that was read, mean over a question's quotes (metrics.py)
     dense, BM25     which retriever ranks the chunks
-    none            without breadcrumbs: body and repeated header alone are embedded and indexed
+    none            without breadcrumbs: body and repeated header alone are embedded and indexed. Two things change at
+                    once: what is found, and what it costs. late's vectors are the same, only its price is lower
 
 Chunks have at most 200 word pieces, so that the model reads them whole; parent_child's children 100. Two rows of word
-windows stand beside them: those of the lesson, whose end is never embedded, and short ones.
+windows stand beside them: those of rag.py, whose end is never embedded, and short ones.
 
 Not here: other sizes, fusion and reranking; whether the answer was right. The unanswerable questions are not used.
 """
@@ -83,8 +84,11 @@ def read_within(chunks, words):
 
 
 def without_breadcrumb(chunk):
-    """The chunk as it would be without its breadcrumb: only the header of a table or function, and the body."""
-    return {**chunk, "text": chunk["text"].partition("\n\n")[2]}
+    """The chunk as it would be without its breadcrumb: only the header of a table or function, and the body.
+
+    Its parent has none either. A chunk has one if its document has a title, as all have here.
+    """
+    return {**chunk, "title": "", "text": chunk["text"].partition("\n\n")[2]}
 
 
 def rank(chunks, questions, embedder, retriever):
@@ -189,7 +193,8 @@ def main(arguments=None):
     plot(shown, rag.embedder(), RESULTS / "strategies.png")
     (RESULTS / "strategies.md").write_text(
         "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable\n"
-        "questions of data/questions.jsonl). Evidence recall at a budget of 250 and 500 words; \"none\": without breadcrumbs.\n\n"
+        "questions of data/questions.jsonl). Evidence recall at a budget of 250 and 500 words;\n"
+        "\"none\": without breadcrumbs.\n\n"
         f"{text}\n\n![one description, cut six ways](strategies.png)\n", encoding="utf-8")
     return 0
 

@@ -45,8 +45,8 @@ def to_blocks(text, lines, parts):
     """Parts as Blocks; lines in no part become paragraphs of the section they stand in."""
     found, line, path = [], 0, ()
     for part in [*parts, Part(len(lines), len(lines), "end")]:
-        gap = runs(text, lines, line, part.first)
-        for first, last, kind, level, path, cuts, header in [*(Part(*run, "paragraph", 0, path) for run in gap), part]:
+        between = [Part(*run, "paragraph", 0, path) for run in runs(text, lines, line, part.first)]
+        for first, last, kind, level, path, cuts, header in [*between, part]:
             while first < last and is_blank(text, lines[first]):
                 first += 1
             while first < last and is_blank(text, lines[last - 1]):

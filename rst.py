@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
     kind          heading, paragraph, list, table, code, field or quote
     level         > 0 for a block that names what follows: a heading (1 is the highest), a field, the head of a Python
-                  class or function; 0 for every other block
+                  class or function; 0 for every other block, and for fields that name nothing: labels, front matter
     section_path  the names of the headings (and the field) the block lies under, outermost first; a block that names
                   something has its own name last
     cuts          offsets, start < cut < end, increasing, before which the block may be cut: starts of lines where a

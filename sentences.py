@@ -5,7 +5,7 @@ each place where a sentence might end is asked for a reason not to cut there:
 
     text       "Dr. Lee paid 3.14 USD, e.g. for pie. He left."
     sentence   (start, end), offsets into the text as it is: (0, 36), (37, 45); no white space at either end
-    place      white space after a stop and its closing quotes, brackets, markup or note: ". "  "?! "  '." '  ").** "
+    place      a stop with its closing quotes, brackets, markup or note, before white space: .  ?!  ."  ).**
     line       a place too: a blank line, and a line that opens an item (- * + • 1. (1) a)), a field or a directive
     word       what stands in front of the stop, without opening quotes and brackets: "Dr", "e.g", "pie"
 

@@ -10,6 +10,7 @@ Legends, demos, doctests and tests all use these names, so a number met in one f
     BM25_RANKING  what keyword search finds, best first: it puts 3, no help, above 0, which helps
     DENSE_RANKING what vector search finds: it puts 0 above 1, the answer; fused, the two lists are in the best order
 
+    Topics        an embedder with two numbers a text, for a pencil: how much it is about cats, and about stocks
     Embedder      stands in for a model where a real one would be slow: it knows nothing, but counts and cuts like one
 
 Not here: real documents, which come from documents.py.
@@ -59,6 +60,33 @@ class Embedder:
         """One unit vector for each text [n, 16]."""
         means = [self.token_vectors(text)[0].mean(axis=0) for text in texts]
         return np.array([mean / np.linalg.norm(mean) for mean in means], np.float32).reshape(-1, self.dimensions)
+
+
+class Topics:
+    """An embedder whose two numbers are topics: the shares of cat and stock words in a text; other words are both.
+
+    >>> Topics().encode(["A cat sat.", "oil"]).round(2).tolist()       # (2.5, 0.5) and (0, 1), of length 1
+    [[0.98, 0.2], [0.0, 1.0]]
+    """
+
+    name, max_tokens, dimensions = "topics", 256, 2
+    CATS, STOCKS = {"cat", "mat", "pets", "ate", "slept", "sat"}, {"stock", "price", "prices", "oil", "gold", "rose"}
+
+    def token_vectors(self, text, kind="document"):
+        """(vectors [n_words + 2, 2], offsets [n_words + 2, 2]): (1, 0) for cats, (0, 1) for stocks, else (.5, .5)."""
+        found = [match.span() for match in re.finditer(r"\S+", text)]
+        words = [text[start:end].lower().strip(".,|#") for start, end in found]
+        vectors = [(1, 0) if word in self.CATS else (0, 1) if word in self.STOCKS else (0.5, 0.5) for word in words]
+        return np.array([(0, 0), *vectors, (0, 0)], np.float32), np.array([(0, 0), *found, (0, 0)])
+
+    def count_tokens(self, text, kind="document"):
+        """How many words `text` has, and two."""
+        return len(text.split()) + 2
+
+    def encode(self, texts, kind="document"):
+        """One unit vector for each text [n, 2]."""
+        sums = np.array([self.token_vectors(text)[0].sum(axis=0) for text in texts]).reshape(-1, 2)
+        return sums.astype(float) / np.linalg.norm(sums, axis=1, keepdims=True)
 
 
 if __name__ == "__main__":

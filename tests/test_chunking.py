@@ -553,7 +553,7 @@ def test_late_counts_every_word_piece_once_whatever_the_windows(n_words, max_tok
 
 def test_late_takes_the_spans_of_another_strategy():
     document = make("One two three. Four five six.")
-    chunks = chunking.late(document, 4, 0, "words", Embedder(), spans=chunking.fixed)
+    chunks = chunking.late(document, 4, 0, "words", Embedder(), strategy=chunking.fixed)
     assert bodies(chunks) == bodies(chunking.fixed(document, 4)) and all("vector" in chunk for chunk in chunks)
 
 

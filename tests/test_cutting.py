@@ -10,7 +10,7 @@ TEXTS = st.text(st.sampled_from("ab \n\t\u3000\u2003é第,."), max_size=40)
 
 
 def make(text, size=10, overlap=0, length="words", embedder=None):
-    return cutting.Cut({"id": "d", "title": "", "text": text}, size, overlap, length, embedder)
+    return cutting.Cutter({"id": "d", "title": "", "text": text}, size, overlap, length, embedder)
 
 
 # -- Ruler -------------------------------------------------------------------------------------------------------------
@@ -141,15 +141,15 @@ def test_the_path_of_a_span_is_what_its_pieces_share():
 
 
 def test_the_title_is_not_said_twice():
-    cut = cutting.Cut({"id": "d", "title": "T", "text": "a"}, 9, 0, "words", None)
-    assert [cut.front(path)[0] for path in [(), ("T",), ("T", "A"), ("A", "B")]] == ["T", "T", "T > A", "T > A > B"]
+    cut = cutting.Cutter({"id": "d", "title": "T", "text": "a"}, 9, 0, "words", None)
+    assert [cut.breadcrumb(path)[0] for path in [(), ("T",), ("T", "A"), ("A", "B")]] == ["T", "T", "T > A", "T > A > B"]
 
 
 @given(st.integers(3, 30), st.lists(st.sampled_from(["a", "bb", "carbonara"]), max_size=12))
 def test_a_breadcrumb_takes_at_most_half_of_what_is_there(size, words):
     embedder = Embedder()
-    cut = cutting.Cut({"id": "d", "title": " ".join(words), "text": "a"}, size, 0, "tokens", embedder)
-    crumb, cost = cut.front(())
+    cut = cutting.Cutter({"id": "d", "title": " ".join(words), "text": "a"}, size, 0, "tokens", embedder)
+    crumb, cost = cut.breadcrumb(())
     assert cost <= (size - 2) // 2 and embedder.count_tokens(crumb) - 2 <= cost and " ".join(words).startswith(crumb)
     assert cut.room() == size - 2 - cost >= 1
 
@@ -158,6 +158,6 @@ def test_a_header_that_leaves_less_than_half_is_not_repeated():
     text = "h h h h h h\na b"
     from rst import Block
     for size, repeated in [(14, True), (13, False)]:                    # 2 specials, 6 pieces: half of 12
-        cut = cutting.Cut({"id": "d", "title": "", "text": text}, size, 0, "tokens", Embedder())
+        cut = cutting.Cutter({"id": "d", "title": "", "text": text}, size, 0, "tokens", Embedder())
         header = cut.header(Block("table", 0, len(text), 0, (), (12,), (0, 11)), 12)
         assert header == ((0, 11) if repeated else None)

@@ -142,6 +142,8 @@ def test_formula_equals_the_code(module, name):
     ("index", "with document 0 forbidden: [1, 3, 2]"),
     ("rerank", "MaxSim (0.80 + 1.00) / 2 = 0.90"),
     ("documents", "Wine recognition dataset"),
+    ("cutting", "reach(4, 3): 15, since 'cat sat on ' has three words"),
+    ("chunking", "distances of its sentences: 0.01 0.02 0.00 0.02 0.17 0.02 0.01 0.00"),
 ])
 def test_lesson_prints_its_worked_example(name, line):
     with contextlib.redirect_stdout(io.StringIO()) as output:
