@@ -16,8 +16,8 @@ Each format is read by the parser that knows it best: RST by our own (rst.py), M
 and tables), HTML by the standard library's, Python by its own syntax tree, PDF by pypdf.
 
 The metadata decide who may see a document and which version is the newest. So where they cannot be understood (a date
-that is none, a name given twice) the file is refused; `acl:` without a value is visible to nobody. Trap: a document that
-names no acl is visible to everyone, and Python and PDF files cannot name one.
+that is none, a name given twice) the file is refused; `acl:` without a value is visible to nobody. Trap: a document
+that names no acl is visible to everyone, and Python and PDF files cannot name one.
 
 Not here: images of pages (no OCR), other YAML than plain values and lists, the columns of a PDF, layout by CSS.
 """
