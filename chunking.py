@@ -219,18 +219,31 @@ def _sections(blocks, leads):
 
 def _section_pieces(cutter, section):
     """The blocks of a section as Pieces: whole where they fit, else as atoms; what leads is part of the next one."""
-    pieces, start = [], None
+    pieces, start, previous = [], None, None
     for block, lead in section:
         start = block.start if start is None else start
-        if lead and cutter.ruler.measure(start, block.end) <= cutter.room(block.section_path) // 2:
+        if start < block.start and not _may_lead(cutter, start, previous, block):
+            pieces += _block_pieces(cutter, previous, start)
+            start = block.start
+        previous = block
+        if lead:
             continue
-        if block.kind == "heading" and not lead and pieces and cutter.fits_limit(    # the last heading of the document
+        if block.kind == "heading" and pieces and cutter.fits_limit(   # the last heading of the document
                 pieces[-1].start, block.end, pieces[-1].path, pieces[-1].header):
             pieces[-1] = pieces[-1]._replace(end=block.end)
         else:
             pieces += _block_pieces(cutter, block, start)
         start = None
     return pieces
+
+
+def _may_lead(cutter, start, previous, block):
+    """Whether what leads a block, from `start` to the `previous` one, takes no more than half of its room, and is no
+    paragraph for whose sake code would have to be cut."""
+    path = block.section_path
+    if block.kind == "code" and previous.kind == "paragraph" and not cutter.fits_limit(start, block.end, path):
+        return False
+    return cutter.ruler.measure(start, block.start) <= cutter.room(path) // 2
 
 
 def _block_pieces(cutter, block, start):
@@ -246,11 +259,19 @@ def _block_pieces(cutter, block, start):
         if cutter.ruler.measure(first, last) <= room or cutter.fits_limit(first, last, path, header):
             pieces.append(Piece(first, last, room, path, header, split=is_atom and len(atoms) > 1))
         else:
-            inside = _sentences(cutter.text, first, last) if block.kind == "list" else [(first, last)]
-            # covered: what leads the block is not torn from it here either
-            pieces += [Piece(span.start, span.end, room, path, header, split=True)
-                       for span in within(cutter, inside, room, covered=block.start)]
+            pieces += _inner_pieces(cutter, block, first, last)
     return pieces
+
+
+def _inner_pieces(cutter, block, start, end):
+    """An atom beyond the limit, cut at the best boundaries inside: an item between its sentences, else recursively."""
+    path, inside = block.section_path, [(start, end)]
+    room = cutter.room(path, cutter.header(block, end))                # as if each repeated the header
+    if block.kind == "list":
+        found = _sentences(cutter.text, max(start, block.start), end)
+        inside = [(start, found[0][1]), *found[1:]]                    # what leads the list stays with its beginning
+    return [Piece(span.start, span.end, room, path, cutter.header(block, span.start), split=True)
+            for span in within(cutter, inside, room, glued=block.start)]
 
 
 def _atoms(text, block, start):

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 import documents
+from ranking import check_k
 
 # From the coarsest to the finest; a cut falls behind the separator. After the last one: wherever a unit ends.
 SEPARATORS = (("\n\n", "\r\n\r\n"), ("\n", "\r"), (". ", "? ", "! ", "。", "？", "！"), (" ", "\t"))
@@ -44,14 +45,15 @@ class Ruler:
 
     For tokens a word weighs its word pieces: a model cuts each word into pieces without looking at the others. A word
     of more than `heaviest` pieces may have to be cut itself, so its letters are weighed one by one, which never counts
-    too few. Characters need no weights.
+    too few. (Trap: one letter can have several pieces, as Korean ones do, and exceed a very small size.) Characters
+    need no weights.
     """
 
     def __init__(self, text, length, embedder=None, heaviest=1):
         self.text, self.characters = text, length == "characters"
         if self.characters:
             return
-        self.starts, self.ends = _words(text)
+        self.starts, self.ends = _words(text, length == "tokens")
         if length == "tokens":
             weights, self.starts, self.ends = _word_pieces(text, self.starts, self.ends, embedder, heaviest)
             self.before = [0, *np.cumsum(weights, dtype=np.int64).tolist()]
@@ -86,28 +88,33 @@ class Ruler:
         >>> Ruler("the cat sat on the mat", "words").back(14, 2)         # "sat on"
         8
         """
-        if self.characters:
+        if self.characters or room == 0:
             return max(0, end - room)
         behind = bisect_left(self.starts, end)
         first = bisect_left(self.before, self.before[behind] - room)
         return self.starts[first] if first < behind else end
 
 
-def _words(text):
+def _words(text, for_tokens=False):
     """Where the words of a text start, and where they end: those of str.split, ten times as fast as by a pattern.
 
-    >>> _words("the  cat")
-    ([0, 5], [3, 8])
+    Models know fewer kinds of white space: they leave out control characters such as "\\x0b", so that the words on both
+    sides become one.
+
+    >>> _words("the  cat\\x0b"), _words("the  cat\\x0b", for_tokens=True)
+    (([0, 5], [3, 8]), ([0, 5], [3, 9]))
     """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    inside = ~_white_space()[np.minimum(codes, 0x3001)]                # [n_characters]
+    inside = ~_white_space(for_tokens)[np.minimum(codes, 0x3001)]      # [n_characters]
     edges = np.diff(inside.astype(np.int8), prepend=0, append=0)       # [n_characters + 1]: 1 in front of a word
     return np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
 
 
 @functools.cache
-def _white_space():
-    return np.array([chr(code).isspace() for code in range(0x3002)])   # U+3000 is the last one that is
+def _white_space(for_tokens):
+    letters = map(chr, range(0x3002))                                  # U+3000 is the last one that is
+    return np.array([letter.isspace() and not (for_tokens and letter in "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+                     for letter in letters])
 
 
 def _word_pieces(text, starts, ends, embedder, heaviest):
@@ -146,12 +153,14 @@ class Cutter:
     """One document about to be cut: its text, what was asked for, and how long things may be."""
 
     def __init__(self, document, size, overlap, length, embedder):
-        _check(size, overlap, length, embedder)
-        self.size, self.overlap, self.length, self.embedder = size, overlap, length, embedder
+        self.size, self.overlap = _check(size, overlap, length, embedder)
+        self.length, self.embedder = length, embedder
         self.around = embedder.count_tokens("") if embedder else 0     # specials and prefix
         if length == "tokens" and not self.around < size <= embedder.max_tokens:
             raise ValueError(f"size must be above {self.around}, the word pieces around every text, and at most "
                              f"{embedder.max_tokens}, which {embedder.name} reads: not {size}")
+        if not isinstance(document.get("text"), str) or "id" not in document:
+            raise TypeError("a document is a dict with an id and a string as text; documents.load_folder makes them")
         self.document, self.text = document, document["text"]
         # subtle: a breadcrumb takes at most half of the size, so a word that takes no more always fits into the other
         self.ruler = Ruler(self.text, length, embedder, heaviest=(size - self.around + 1) // 2)
@@ -183,10 +192,10 @@ class Cutter:
     def header(self, block, start):
         """What a piece of `block` that begins at `start` repeats: nothing if it holds the header, or if header and
         breadcrumb take more than half of the size."""
-        header = block.header
-        if header is None or start <= header[0] or 2 * self.room(block.section_path, header) < self.size - self.around:
+        if block.header is None or start <= block.header[0]:
             return None
-        return header
+        front = self.ruler.measure(*block.header) + self.breadcrumb(block.section_path)[1]
+        return block.header if 2 * front <= self.size - self.around else None
 
     def fits_limit(self, start, end, path, header=None):
         """Whether an atom that is longer than its room may stay whole: if the embedder can read it with all that stands
@@ -234,12 +243,12 @@ class Cutter:
 def _check(size, overlap, length, embedder):
     if length not in ("words", "tokens", "characters"):
         raise ValueError(f"length must be 'words', 'tokens' or 'characters', not {length!r}")
-    if any(isinstance(number, bool) or not isinstance(number, int) for number in (size, overlap)):
-        raise TypeError(f"size and overlap must be whole numbers, not {size!r} and {overlap!r}")
-    if not 0 <= overlap < size:
-        raise ValueError(f"overlap must be at least 0 and below size, or no chunk moves on: not {overlap} of {size}")
+    size, overlap = check_k(size, least=1, name="size"), check_k(overlap, name="overlap")
+    if overlap >= size:
+        raise ValueError(f"overlap must be below size, or no chunk moves on: not {overlap} of {size}")
     if length == "tokens" and embedder is None:
         raise ValueError("length='tokens' counts an embedder's word pieces: pass embedder=load_embedder()")
+    return size, overlap
 
 
 def _content(text, start):
@@ -257,18 +266,20 @@ def _content(text, start):
 # -- Cutting recursively, at separators --------------------------------------------------------------------------------
 
 
-def recursive_spans(cutter, start, stop, room, overlap=0, covered=0):
+def recursive_spans(cutter, start, stop, room, overlap=0, glued=0):
     """Spans that hold text[start:stop], each as long as fits, cut behind the last of the coarsest separators.
 
-    `covered` is what earlier spans hold already: the first one must end behind it.
+    The first one ends behind `glued`, if it can: what is in front of it makes no sense alone.
     """
-    text, reach_from, spans, covered = cutter.text, cutter.ruler.reach, [], max(start, covered)
+    text, reach_from, spans, covered = cutter.text, cutter.ruler.reach, [], start
     while (start := _content(text, start)) < stop:
         reach = reach_from(start, room)
-        if reach <= covered:
-            start = covered          # the overlap left no room for what follows; without it, `reach` is beyond
+        # subtle: no cut in the indentation, which would leave a blank span
+        low = max(covered, start if not text[start].isspace() else NOT_BLANK.search(text, start).start())
+        if reach <= low:
+            start = low              # the overlap, or the indentation, leaves no room for what follows
             continue
-        end = stop if reach >= stop else _last_separator(cutter, max(start, covered), reach)
+        end = stop if reach >= stop else _last_separator(cutter, glued if low < glued < reach else low, reach)
         spans.append(Span(start, end))
         covered, start = end, _overlap_start(cutter, start, end, overlap) if overlap else end
         if end == stop:
@@ -292,27 +303,28 @@ def _last_separator(cutter, low, high):
 
 def _overlap_start(cutter, start, end, overlap):
     """Where the next chunk starts, to repeat at most `overlap` of the one that ends at `end`."""
-    while cutter.text[end - 1].isspace():
-        end -= 1
-    first = max(cutter.ruler.back(end, overlap), cutter.ruler.reach(start, 1))
+    visible = end
+    while cutter.text[visible - 1].isspace():                          # ends at the latest where the span is not blank
+        visible -= 1
+    first = max(cutter.ruler.back(visible, overlap), cutter.ruler.reach(start, 1))
     for separators in cutter.separators:
-        best = end
+        best = visible
         for separator in separators:
-            found = cutter.text.find(separator, max(0, first - len(separator)), end)
+            found = cutter.text.find(separator, max(0, first - len(separator)), visible)
             if 0 <= found < best - len(separator):
                 best = found + len(separator)
-        if best < end:
+        if best < visible:
             return best
-    return first
+    return first if first < visible else end
 
 
-def within(cutter, stretches, room, covered=0):
+def within(cutter, stretches, room, glued=0):
     """Spans for stretches, those beyond `room` cut recursively and marked."""
     for start, end in stretches:
         if cutter.ruler.measure(start, end) <= room:
             yield Span(start, end)
         else:
-            for span in recursive_spans(cutter, start, end, room, covered=covered):
+            for span in recursive_spans(cutter, start, end, room, glued=glued):
                 yield span._replace(split=True)
 
 

@@ -22,6 +22,8 @@ that names no acl is visible to everyone, and Python and PDF files cannot name o
 Not here: images of pages (no OCR), other YAML than plain values and lists, the columns of a PDF, layout by CSS.
 """
 
+import itertools
+import logging
 import os
 import re
 import warnings
@@ -123,21 +125,25 @@ def load_descriptions(names=None):
 def load_folder(path):
     """The .rst, .md, .html, .py, .txt and .pdf files below a folder as Documents, sorted by id: their relative path.
 
-    Hidden files and folders are skipped, links to folders are not followed. A file that cannot be read is left out,
-    with a warning (Unreadable) that names it. Raises FileNotFoundError or NotADirectoryError, and ValueError if nothing
-    could be loaded.
+    Hidden files and folders are skipped. Links to files are followed, links to folders are not. A file that cannot be
+    read is left out, with a warning (Unreadable) that names it. Raises FileNotFoundError or NotADirectoryError, and
+    ValueError if nothing could be loaded.
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise (NotADirectoryError if folder.exists() else FileNotFoundError)(f"{path} is no folder that could be read")
-    loaded, ids = [], _ids(folder)
+        if folder.exists():
+            raise NotADirectoryError(f"{path} is no folder: give the folder that it is in")
+        raise FileNotFoundError(f"there is no folder {path}")
+    loaded, reasons, ids = [], [], _ids(folder)
     for id in tqdm(ids, "reading", unit="file", disable=None, leave=False):
         try:
             loaded.append(load_file(folder / id, id))
         except (OSError, ValueError, ImportError) as error:
-            warnings.warn(f"left out {id!r}: {error}", Unreadable, stacklevel=2)
+            reasons.append(f"left out: {error}")
+            warnings.warn(reasons[-1], Unreadable, stacklevel=2)
     if not loaded:
-        raise ValueError(f"{path} holds nothing to load ({len(ids)} files tried): read are {' '.join(DOC_TYPES)}")
+        tried = "\n".join(reasons[:9]) or f"no file ends in {' '.join(DOC_TYPES)}"
+        raise ValueError(f"{path} holds nothing to load; {tried}")
     return loaded
 
 
@@ -147,11 +153,13 @@ def load_file(path, id=None):
     path = Path(path)
     doc_type = _doc_type(path.name)
     if not path.is_file():                                             # subtle: opening a pipe would wait for ever
-        raise FileNotFoundError(f"{path} is no file (a broken link?)")
+        raise FileNotFoundError(f"{path} is no regular file, or a broken link")
+    if str(path) != str(path).encode(errors="replace").decode():
+        raise ValueError(f"{os.fsencode(path)} has a name that is not UTF-8: rename it")
     document = Document(id=path.name if id is None else id, title=None, text="", source=str(path), doc_type=doc_type)
     fields = _read_pdf(path, document) if doc_type == "pdf" else _read_text(path, document)
     if not document["text"].strip():
-        raise ValueError(f"{path} has no text" + " layer: is it a scan?" * (doc_type == "pdf"))
+        raise ValueError(f"{path} has no text layer: is it a scan?" if doc_type == "pdf" else f"{path} has no text")
     document |= _metadata(fields, path)
     document["title"] = document["title"] or _first_heading(document) or (path.name if doc_type == "py" else path.stem)
     return document
@@ -175,7 +183,7 @@ def _ids(folder):
 
 def _doc_type(name, known=None):
     """The type `known` under one of its names ("md", "markdown"), else the one of the ending, else plain text."""
-    return DOC_TYPES.get(f".{known}".lower()) or DOC_TYPES.get(Path(name).suffix.lower(), "txt")
+    return DOC_TYPES.get("." + str(known).lower().lstrip(".")) or DOC_TYPES.get(Path(name).suffix.lower(), "txt")
 
 
 def _first_heading(document):
@@ -190,20 +198,21 @@ def _read_text(path, document):
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     document["text"] = text
+    fields = _front_matter(text)[1]                                    # of any format: it may restrict who sees it
     if document["doc_type"] == "html":
         page = webpage.Page(text)
         document |= {"text": page.text, "blocks": page.blocks, "title": page.title}
-        return page.fields
-    if document["doc_type"] == "rst":
-        return rst.fields(text)
-    return _front_matter(text)[1] if document["doc_type"] != "py" else []
+        fields += page.fields
+    return fields + rst.fields(text) if document["doc_type"] == "rst" else fields
 
 
 def _read_pdf(path, document):
     try:
         import pypdf
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"{path} needs pypdf: pip install 'rag-in-numpy[pdf]'") from None
+        raise ModuleNotFoundError(f"{path} needs pypdf, the extra `pdf`: "
+                                  ".venv/bin/pip install -c constraints.txt -e '.[pdf]'") from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)              # it remarks on damage, which is raised below
     try:
         reader = pypdf.PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")
@@ -231,7 +240,7 @@ def _without_running_lines(pages):
         lines = [page.split("\n") for page in pages]
         shapes = [re.sub(r"\d+", "0", each[edge].strip()) for each in lines]
         running = {shape for shape, count in Counter(shapes).items() if count > len(pages) / 2 and len(pages) >= 3}
-        pages = ["\n".join((each[1:], each[:-1])[edge]) if shape in running else page
+        pages = ["\n".join(each[1:] if edge == 0 else each[:-1]) if shape in running else page
                  for page, each, shape in zip(pages, lines, shapes)]
     return pages
 
@@ -241,6 +250,7 @@ def _without_running_lines(pages):
 KNOWN = {"title", *Metadata.__annotations__}
 DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].+)?")
 KEY = re.compile(r"([A-Za-z][\w -]*):(?:[ \t]+(.*))?")
+MISTYPED = re.compile(rf"""[ \t"']*({'|'.join(KNOWN).replace('_', '[ _-]')})[ \t"']*:""", re.IGNORECASE)
 ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 IN_LIST = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]+)""")
 
@@ -262,8 +272,8 @@ def _metadata(fields, path):
 
 
 def _checked(name, value):
-    if isinstance(value, str) and name == "acl":
-        value = value.strip("[] ").split(",")
+    if isinstance(value, str) and name == "acl":                       # "hr, it"; an RST list comes as "- hr - it"
+        value = re.split(r",|(?:^|\s)-\s", value.strip("[] "))
     if value is None or isinstance(value, list) and not all(isinstance(item, str) for item in value):
         raise ValueError(f"{name} is not understood: write plain text, [a, b], or a line `- item` for each")
     if name == "acl":                                                  # subtle: no value is [], nobody, not everyone
@@ -273,7 +283,10 @@ def _checked(name, value):
     if value and name in ("effective_date", "created_at", "updated_at"):
         if not DATE.fullmatch(value):
             raise ValueError(f"{name} must be a date like 2026-01-31, not {value!r}")
-        datetime.fromisoformat(value)                                  # refuses 2026-02-30
+        try:
+            datetime.fromisoformat(value)                              # refuses 2026-02-30
+        except ValueError as error:
+            raise ValueError(f"{name} is no date: {value!r} ({error})") from error
         return value.replace(" ", "T")
     return value
 
@@ -282,32 +295,45 @@ def _front_matter(text, lines=None):
     """(number of lines, fields) of the block between two lines `---` at the very top; (0, []) if there is none.
 
     It is none if it is not closed or does not begin with `key: value`: then `---` is only a rule. A value is a string,
-    a list of strings, or None if it is written in some other way of YAML's.
+    a list of strings, or None if it is written in some other way of YAML's: also where a known name is mistyped (in
+    quotes, indented, without a space behind the colon), and acl or tenant where the block is not closed: no restriction
+    is lost without a word.
 
     >>> _front_matter("---\\ntitle: 'A: b'  # draft\\nacl:\\n- hr\\n---\\nText")
     (5, [('title', 'A: b', 2), ('acl', ['hr'], 3)])
     """
-    fields = []
+    fields, blank = [], None                                           # the first blank line
     for number, (start, end) in enumerate(rst.line_spans(text) if lines is None else lines, start=1):
         line = text[start:end].rstrip()
-        if number == 1 and line != "---" or number > 1 and not fields and not re.match(rf"$|#|{KEY.pattern}", line):
-            break
-        if number > 1 and line in ("---", "..."):
+        if number == 1 and line != "---":
+            return 0, []
+        if fields and line in ("---", "..."):
             return number, fields
+        blank = blank or (number if not line else None)
         if key := KEY.fullmatch(line):
             fields.append((key[1], _value(key[2] or ""), number))
+        elif mistyped := MISTYPED.match(line):
+            fields.append((mistyped[1], None, number))
         elif fields and (item := ITEM.fullmatch(line)):
-            if fields[-1][1] == "":
-                fields[-1] = (fields[-1][0], [], fields[-1][2])
-            if isinstance(fields[-1][1], list):
-                fields[-1][1].append(_value(item[1]))
-    return 0, []
+            _add_item(fields, _value(item[1]))
+        elif number > 1 and not fields and line[:1] not in ("", "#"):
+            return 0, []
+    top = itertools.takewhile(lambda field: not blank or field[2] < blank, fields)
+    return 0, [(name, None, number) for name, _, number in top if name.lower() in ("acl", "tenant")]
+
+
+def _add_item(fields, item):
+    name, value, number = fields[-1]
+    value = [] if value == "" else value
+    fields[-1] = name, value + [item] if isinstance(value, list) else value, number
 
 
 def _value(raw):
     raw = raw.strip()
     if raw[:1] in ("'", '"') and (close := raw.find(raw[0], 1)) > 0:
-        return raw[1:close]
+        return raw[1:close] if raw[close + 1:].strip()[:1] in ("", "#") else None
+    if raw in ("null", "~"):
+        return ""
     if raw.startswith("["):
         inner, closed, rest = raw[1:].partition("]")
         if closed and rest.strip()[:1] in ("", "#"):

@@ -12,7 +12,8 @@ smallest program that does it honestly, with vector search alone.
     sources    the k chunks whose vectors are nearest to the question's, best first, numbered from 1 in the prompt
     response   what the model's service returned; None when no key is set and the extractive reader answered
 
-Not here: keyword search, fusion and reranking of chunks, which have modules of their own; budgets, checked citations.
+Not here: keyword search, fusion and reranking of chunks, which have modules of their own; budgets, checked citations;
+access rights: whoever runs this sees every document, whatever its `acl` says.
 """
 
 import argparse
@@ -137,8 +138,8 @@ def read_folder(folder):
     The files that could not be read are named on stderr. Raises as documents.load_folder does.
     """
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", documents.Unreadable)
-        docs = documents.load_folder(folder)
+        warnings.simplefilter("always")
+        docs = documents.load_folder(folder)                           # if it raises, it says why itself
     for each in caught:
         print(each.message, file=sys.stderr)
     chunks = [piece for document in docs
@@ -151,7 +152,8 @@ def show(question, chunks, vectors, k, as_json=False, with_prompt=False):
     text, sources, response = answer(question, chunks, vectors, k)
     who = who_answered(sources, response)
     if as_json:
-        found = [{key: source[key] for key in ("id", "title", "start", "end", "body")} for source in sources]
+        shown = ("id", "title", "source", "section_path", "page", "start", "end", "body")
+        found = [{key: source[key] for key in shown if key in source} for source in sources]
         prompt = {"prompt": format_prompt(question, sources)} if with_prompt else {}
         print(json.dumps({"question": question, "answer": text, "answered_by": who, **prompt, "sources": found},
                          ensure_ascii=False))
@@ -180,6 +182,8 @@ def _parse(arguments):
     options = parser.parse_args(arguments)
     if options.k < 0:
         parser.error("--k must be at least 0")
+    if options.docs == "":
+        parser.error("--docs needs a folder; for this one, write --docs .")
     if options.docs is not None and not options.question:
         parser.error("--docs needs a question, in front of it or behind: rag.py \"my question\" --docs FOLDER")
     options.questions = [" ".join(options.question)] if options.question else EXAMPLES

@@ -48,7 +48,7 @@ class Embedder:
         """(vectors [n_tokens, 16], offsets [n_tokens, 2]) of the first max_tokens pieces."""
         found = [match.span() for match in re.finditer(r"\w{1,4}|[^\w\s]", text)][:self.max_tokens - 2]
         pieces = ["[CLS]", *(text[start:end].lower() for start, end in found), "[SEP]"]
-        seeds = [zlib.crc32(piece.encode()) for piece in pieces]
+        seeds = [zlib.crc32(piece.encode("utf-8", "surrogatepass")) for piece in pieces]
         vectors = np.array([np.random.default_rng(seed).standard_normal(self.dimensions) for seed in seeds], np.float32)
         return vectors, np.array([(0, 0), *found, (0, 0)])
 

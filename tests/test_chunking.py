@@ -99,7 +99,7 @@ def inner_boundaries(document, start, end):
 
 
 WORDS = st.sampled_from(["alpha", "beta", "gamma.", "Delta", "e", "12.5", "第一句。", "café", "e\u0301", "👩‍👧", "#", "x" * 30,
-                         "e.g.", "So?", "a_b", "-", "*", ">>>", "|"])
+                         "e.g.", "So?", "a_b", "-", "*", ">>>", "|", "\xa0b", "  c", "\td", "\u200b", "M\x0bM"])
 LINES = st.lists(WORDS, min_size=1, max_size=9).map(" ".join)
 MARKDOWN = st.one_of(
     LINES, LINES.map("# {}".format), LINES.map("### {}".format), st.just(""), st.just("   "),
@@ -107,12 +107,13 @@ MARKDOWN = st.one_of(
     st.lists(LINES, min_size=1, max_size=4).map(lambda lines: "\n".join(f"- {line}" for line in lines)),
     st.lists(LINES, min_size=1, max_size=5).map(
         lambda lines: "| a | b |\n|---|---|\n" + "\n".join(f"| {line.replace('|', '')} | 2 |" for line in lines)),
-    LINES.map("> {}".format), st.just("```"), st.just("Title\n====="))
+    LINES.map("> {}".format), st.just("```"), st.just("Title\n====="), LINES.map("    {}".format), st.just("\n\n\n"),
+    LINES.map("- {}\n\n  more. And more.".format), LINES.map("{}:".format))
 RST = st.one_of(
     LINES, LINES.map(lambda line: f"{line}\n{'=' * (len(line) + 3)}"), LINES.map(lambda line: f"{line}\n{'-' * 300}"),
     LINES.map(".. rubric:: {}".format), LINES.map("**{}:**".format), LINES.map(":Field: {}".format), st.just(":Empty:"),
     st.lists(LINES, min_size=1, max_size=4).map(lambda lines: "\n".join(f"- {line}" for line in lines)),
-    LINES.map("Code::\n\n    {}".format), LINES.map(">>> {}\n12".format),
+    LINES.map("Code::\n\n    {}".format), LINES.map(">>> {}\n12".format), st.just(".. _label:"), LINES.map("  {}".format),
     st.lists(st.tuples(st.sampled_from(["a", "bb"]), st.sampled_from(["1", "22"])), min_size=1, max_size=4).map(
         lambda rows: "==  ==\nh   h\n==  ==\n" + "\n".join(f"{a:2}  {b}" for a, b in rows) + "\n==  =="))
 
@@ -122,6 +123,8 @@ def any_document(draw):
     doc_type, block = draw(st.sampled_from([("md", MARKDOWN), ("rst", RST), ("txt", LINES)]))
     glue = draw(st.sampled_from(["\n\n", "\n", "\n\n\n"]))
     text = glue.join(draw(st.lists(block, max_size=10)))
+    if draw(st.integers(0, 4)) == 0:
+        text = "---\nkey: value\n---\n" + text
     if draw(st.booleans()):
         text = text.replace("\n", "\r\n")
     return make(text, doc_type, title=draw(st.sampled_from(["", "Pets", "a very long title of a book, " * 9])))
@@ -229,9 +232,9 @@ def test_a_long_breadcrumb_leaves_half_of_the_size():
 
 @pytest.mark.parametrize("strategy", chunking.STRATEGIES)
 @pytest.mark.parametrize("size, overlap, length, error, message", [
-    (5, 5, "words", ValueError, "overlap must be at least 0 and below size"), (5, 6, "words", ValueError, "not 6 of 5"),
-    (0, 0, "words", ValueError, "below size"), (5, -1, "words", ValueError, "at least 0"),
-    (2.5, 0, "words", TypeError, "whole numbers"), (True, 0, "words", TypeError, "whole numbers"),
+    (5, 5, "words", ValueError, "overlap must be below size"), (5, 6, "words", ValueError, "not 6 of 5"),
+    (0, 0, "words", ValueError, "size must be at least 1"), (5, -1, "words", ValueError, "overlap must be at least 0"),
+    (2.5, 0, "words", TypeError, "whole number"), (True, 0, "words", TypeError, "whole number"),
     (5, 0, "lines", ValueError, "'words', 'tokens' or 'characters'"),
     (65, 0, "tokens", ValueError, "at most 64"), (2, 0, "tokens", ValueError, "above 2")])
 def test_bad_sizes_are_refused_before_any_work(strategy, size, overlap, length, error, message):
@@ -264,6 +267,28 @@ def test_fixed_by_hand():
     assert bodies(cut("fixed", make(TEN), 5)) == ["w0 w1 w2 w3 w4", "w5 w6 w7 w8 w9"]
 
 
+def test_words_without_a_piece_are_not_repeated():
+    chunks = cut("fixed", make("a b \u200b \u200b c d e"), 4, 0, "tokens", Zero())
+    assert all(one["end"] <= other["start"] for one, other in zip(chunks, chunks[1:]))
+
+
+class Zero(Embedder):
+    """An embedder that leaves out what a model's tokenizer leaves out."""
+
+    def count_tokens(self, text, kind="document"):
+        return len(text.replace("\u200b", " ").split()) + 2
+
+
+def test_numpy_integers_are_whole_numbers():
+    assert bodies(cut("fixed", make(TEN), np.int64(5))) == bodies(cut("fixed", make(TEN), 5))
+
+
+@pytest.mark.parametrize("document", [{"text": "a"}, {"id": "d", "text": None}, {"id": "d", "text": b"a"}, {"id": "d"}])
+def test_what_is_no_document_is_refused(document):
+    with pytest.raises(TypeError, match="a document is a dict"):
+        cut("fixed", document, 5)
+
+
 # -- 2. recursive ------------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +307,12 @@ def test_recursive_by_hand(text, size, expected):
 def test_recursive_overlap_begins_at_a_separator():
     assert bodies(cut("recursive", make("One two. Three four. Five six."), 4, 2)) == [
         "One two. Three four.", "Three four. Five six."]
+
+
+@pytest.mark.parametrize("text, size, overlap", [("  a\xa0b\xa0c", 2, 1), ("\t" + "\xa0".join(["mot"] * 300), 200, 50)])
+def test_no_cut_falls_into_the_indentation(text, size, overlap):
+    document = make(text)
+    check(document, cut("recursive", document, size, overlap), size, overlap, "words", None)
 
 
 # -- 3. semantic -------------------------------------------------------------------------------------------------------
@@ -368,6 +399,43 @@ def test_the_limit_is_what_the_embedder_reads():
     code = "```\n" + "a b\n" * 12 + "```"                               # 24 words, as many pieces, and 6 backticks
     assert len(cut("structured", make(code, "md"), 10, 0, "words", Embedder(max_tokens=32))) == 1
     assert len(cut("structured", make(code, "md"), 10, 0, "words", Embedder(max_tokens=31))) > 1
+
+
+def test_a_fence_is_not_cut_for_the_sake_of_its_caption():
+    fence = "```\n" + "w\n" * 36 + "```"                               # 38 words: at most 2 x 20
+    assert bodies(cut("structured", make("Output is what the program printed:\n\n" + fence, "md"), 20)) == [
+        "Output is what the program printed:", fence]
+
+
+def test_a_heading_stays_with_the_beginning_of_a_long_item():
+    chunks = cut("structured", make("# A\n\n- " + "w " * 9 + "end. " + "V " * 12, "md"), 10)
+    assert bodies(chunks)[0].startswith("# A\n\n- w") and all(chunk["split"] for chunk in chunks)
+
+
+@pytest.mark.parametrize("n_lines", [1, 3, 7])
+def test_what_leads_is_not_lost_behind_many_blank_lines(n_lines):
+    for size in (6, 8, 10):
+        document = make("# A" + "\n" * n_lines + "b" * 13, "md")
+        check(document, cut("structured", document, size, 0, "characters"), size, 0, "characters", None)
+
+
+def test_a_label_before_a_heading_that_fills_the_model_is_not_lost():
+    document = make(".. _k:\n\nh h h h h h\n===========\n\nw.", "rst")
+    check(document, cut("structured", document, 10, 0, "tokens", Embedder(10)), 10, 0, "tokens", Embedder(10))
+
+
+def test_every_piece_behind_a_long_row_repeats_the_header():
+    text = "| a | b |\n|---|---|\n| " + "x " * 60 + "| 1 |\n| " + "y " * 60 + "| 2 |"
+    first, *rest = cut("structured", make(text, "md"), 20)
+    assert len(rest) > 6 and all(chunk["text"].startswith("| a | b |\n|---|---|\n") for chunk in rest)
+    assert "text" in first and first["text"] == first["body"]
+
+
+@pytest.mark.parametrize("length", ["words", "tokens"])
+def test_a_header_of_more_than_half_the_size_is_not_repeated(length):
+    text = f"| {'word ' * 30}| b |\n|---|---|\n" + "".join(f"| {number} | {number} |\n" for number in range(30))
+    chunks = cut("structured", make(text, "md"), 60, 0, length, Embedder())
+    assert len(chunks) > 2 and all(chunk["text"] == chunk["body"] for chunk in chunks)
 
 
 def test_a_long_list_item_is_cut_between_its_sentences_and_marked():
@@ -564,6 +632,13 @@ def test_unseen_shares_by_hand():
     embedder = Embedder(max_tokens=10)                                  # 8 pieces and 2 specials
     chunks = [{"text": TEN}, {"text": "w1 w2"}, {"text": "w1 w2", "context": TEN}]
     assert chunking.unseen_shares(chunks, embedder).tolist() == [2 / 10, 0, 4 / 12]
+
+
+def test_control_characters_do_not_part_words_for_a_model():
+    embedder = Embedder()
+    embedder.count_tokens = lambda text: 2 + sum(-(-len(word.replace("\x0b", "")) // 4) for word in re.split(" ", text) if word)
+    chunks = cut("fixed", make(" ".join(["MASK\x0bMASKS"] * 60)), 50, 0, "tokens", embedder)
+    assert max(embedder.count_tokens(chunk["text"]) for chunk in chunks) <= 50
 
 
 @pytest.mark.parametrize("strategy", chunking.STRATEGIES)

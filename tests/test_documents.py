@@ -167,7 +167,7 @@ def test_links_and_pipes_do_not_stop_it(tmp_path):
     os.mkfifo(tmp_path / "pipe.txt")
     with pytest.warns(Unreadable) as caught:
         assert [document["id"] for document in load_folder(tmp_path)] == ["a/good.md"]
-    assert [re.search(r"'(\w+\.\w+)'", str(each.message))[1] for each in caught] == ["broken.md", "pipe.txt", "self.md"]
+    assert [re.search(r"(\w+\.\w+)(?='| is)", str(each.message))[1] for each in caught] == ["broken.md", "pipe.txt", "self.md"]
 
 
 def test_nothing_to_load_says_what_is_read(tmp_path):
@@ -237,8 +237,8 @@ def test_acl_is_a_list_and_without_a_value_nobody(tmp_path, acl, groups):
 
 @pytest.mark.parametrize("line, reason", [
     ("effective_date: 1 May 2026", "line 3: effective_date must be a date like 2026-01-31, not '1 May 2026'"),
-    ("created_at: 2026-02-30", "line 3: day is out of range"), ("updated_at: 20260101", "line 3: updated_at must be"),
-    ("effective_date: ٢٠٢٦-٠١-٠١", "line 3"), ("updated_at: 2026-01-01T25:00", "line 3: hour"),
+    ("created_at: 2026-02-30", "line 3: created_at is no date: '2026-02-30'"), ("updated_at: 20260101", "line 3: updated_at must be"),
+    ("effective_date: ٢٠٢٦-٠١-٠١", "line 3"), ("updated_at: 2026-01-01T25:00", "line 3: updated_at is no date"),
     ("acl: [hr", "line 3: acl is not understood"), ("acl: {a: b}", "line 3"), ("title: |\n  x", "line 3: title"),
     ("version: [1, 2]", "line 3: version takes one value"), ("acl:\n- [a]", "line 3"),
     ("version: 1\nx: y\nVersion: 1", "line 5: version is already given in line 3"),
@@ -390,7 +390,7 @@ def test_without_pypdf_the_report_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdf", None)
     write(tmp_path / "a.pdf", pdf("One."))
     write(tmp_path / "b.md", "text")
-    with pytest.warns(Unreadable, match=r"a.pdf needs pypdf: pip install 'rag-in-numpy\[pdf\]'"):
+    with pytest.warns(Unreadable, match=r"a.pdf needs pypdf, the extra `pdf`: .*'\.\[pdf\]'"):
         assert [document["id"] for document in load_folder(tmp_path)] == ["b.md"]
 
 
@@ -436,3 +436,40 @@ def test_every_character_lies_in_one_block_of_any_text(text, doc_type):
                                   "|a|b|\n|-|-|\n" + "|1|2|\n" * 5_000, "[" * 100_000, "`" * 100_000])
 def test_large_and_odd_texts_are_covered_too(text, doc_type):
     check_blocks(text, blocks({"id": "a", "text": text, "doc_type": doc_type}))
+
+
+# -- A restriction is never lost without a word ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, text", [
+    ("a.md", "---\ntitle: x\nacl:[hr]\n---\nText"), ("a.md", "---\nauthor: x\n\"acl\": [hr]\n---\nText"),
+    ("a.md", "---\nauthor: x\n  acl: [hr]\n---\nText"), ("a.md", "---\nacl: [hr]\ntext"), ("a.md", "---\nAuthor: x\nacl: [hr]\n\ntext"),
+    ("a.md", "---\nacl: 'hr' 'it'\n---\nText")])
+def test_a_mistyped_restriction_is_refused(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"line \d: acl is not understood"):
+        documents.load_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("name, text, acl", [
+    ("a.html", "---\nacl: hr\n---\n<p>Text", ["hr"]), ("a.rst", "---\nacl: hr\n---\n\nText", ["hr"]),
+    ("a.py", "---\nacl: hr\n---\n", ["hr"]), ("a.rst", "T\n=\n\n:acl:\n  - hr\n  - it\n\nText", ["hr", "it"]),
+    ("a.txt", "---\nacl : hr\n---\nText", ["hr"]), ("a.md", "---\nacl: null\n---\nText", []), ("a.md", "---\nacl: ~\n---\nText", []),
+    ("a.rst", ":acl: hr, it-staff\n\nText", ["hr", "it-staff"])])
+def test_a_restriction_is_read_in_every_format(tmp_path, name, text, acl):
+    (tmp_path / name).write_text(text)
+    assert documents.load_file(tmp_path / name)["acl"] == acl
+
+
+def test_a_rule_at_the_top_restricts_nothing(tmp_path):
+    (tmp_path / "a.md").write_text("---\nNote: read this.\n\nThe key is acl: hr.\nacl: see above\n")
+    assert "acl" not in documents.load_file(tmp_path / "a.md")
+
+
+def test_a_name_that_is_not_utf8_is_reported(tmp_path):
+    import os
+    with open(os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt"), "w") as file:
+        file.write("text")
+    with pytest.raises(ValueError, match="not UTF-8: rename it"):
+        [found] = os.listdir(tmp_path)
+        documents.load_file(tmp_path / found)

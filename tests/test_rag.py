@@ -210,3 +210,50 @@ def test_help_needs_no_model():
     program = "import sys, rag\ntry: rag.main(['--help'])\nexcept SystemExit: print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
     assert "--show-prompt" in result.stdout and result.stdout.endswith("False\n")
+
+
+# -- A person's own documents ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "leave").mkdir()
+    (tmp_path / "leave" / "policy.md").write_text(
+        "---\ntitle: Leave Policy 2026\n---\n# Annual leave\n\n## Carry-over\n\nUp to five days may roll over into next year.\n")
+    (tmp_path / "travel.txt").write_text("Unused per diem is paid back.")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    return tmp_path
+
+
+def test_own_documents_are_asked_and_what_could_not_be_read_is_named(folder, capsys):
+    assert rag.main(["--docs", str(folder), "--json", "--k", "1", "How many days may roll over?"]) == 0
+    printed = capsys.readouterr()
+    [source] = json.loads(printed.out)["sources"]
+    assert source["id"] == "leave/policy.md#0" and source["section_path"] == ["Annual leave", "Carry-over"]
+    assert source["source"].endswith("leave/policy.md") and "five days" in json.loads(printed.out)["answer"]
+    assert printed.err.splitlines() == [f"left out: {folder}/latin.txt is not UTF-8 text (byte 3): save it as UTF-8"]
+
+
+def test_own_documents_are_cut_by_their_structure(folder):
+    (folder / "latin.txt").unlink()
+    chunks, vectors = rag.read_folder(folder)
+    assert [chunk["text"].split("\n")[0] for chunk in chunks] == [
+        "Leave Policy 2026 > Annual leave > Carry-over", "travel"] and len(vectors) == 2
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--docs", "{}/none", "wine?"], "there is no folder"), (["--docs", "{}/travel.txt", "wine?"], "give the folder"),
+    (["--docs", "{}/empty", "wine?"], "no file ends in"), (["--docs", "{}/bad", "wine?"], "b.txt is not UTF-8")])
+def test_a_folder_that_cannot_be_asked_says_why(folder, capsys, arguments, message):
+    (folder / "empty").mkdir()
+    (folder / "bad").mkdir()
+    (folder / "bad" / "b.txt").write_bytes(b"caf\xe9")
+    assert rag.main([each.format(folder) for each in arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--docs", ".", ], ["--docs", "", "wine?"]])
+def test_docs_need_a_folder_and_a_question(arguments, capsys):
+    with pytest.raises(SystemExit):
+        rag.main(arguments)
+    assert "--docs needs a" in capsys.readouterr().err
