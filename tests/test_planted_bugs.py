@@ -109,7 +109,7 @@ BUGS = {
         ("is_atom and cutter", "False and cutter", "fences always cut"),
         ("header = cutter.header(block, first)", "header = None", "header not repeated"),
         ("split=is_atom and len(atoms) > 1", "split=False", "pieces not marked"),
-        ("if block.kind == \"list\" else [(first, last)]", "if False else [(first, last)]", "items cut anywhere"),
+        ("if block.kind == \"list\":", "if False:", "items cut anywhere"),
         ("> PARENT * size", "> 2 * PARENT * size", "parents too big"),
         ("f\"{document['id']}#p{number}\"", "f\"p{number}\"", "parents of two documents share an id"),
         ("if child[\"parent_id\"] not in found", "if True", "the last child's parent"),
