@@ -155,6 +155,7 @@ def _in_steps(rule):
     It prepares every line that might continue a quote, even of one that ends at once, and again for the next quote.
     """
     def asked(state, line, end, silent):
+        """The rule, on no more lines than it takes."""
         ahead, before = AHEAD, len(state.tokens)
         while True:
             stop = min(line + ahead, end)
