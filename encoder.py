@@ -389,9 +389,8 @@ def _read_config(path):
     here = {"model_type": ["bert"], "position_embedding_type": ["absolute", None], "is_decoder": [False, None],
             "hidden_act": ACTIVATIONS}
     if other := [f"{name} {config.get(name)!r}" for name, known in here.items() if config.get(name) not in known]:
-        raise UnsupportedModel(f"{path} asks for {', '.join(other)}, which is not here: try backend='sentence-transformers'")
-    if not list(path.parent.glob("*.safetensors")) or not (path.parent / "tokenizer.json").is_file():
-        raise UnsupportedModel(f"{path.parent} holds no *.safetensors or no tokenizer.json: try backend='sentence-transformers'")
+        raise UnsupportedModel(f"{path} asks for {', '.join(other)}, not here: try backend='sentence-transformers'")
+    model_files.check_formats(path.parent)
     counts = [config.get(name) for name in COUNTS]
     if not all(isinstance(n, int) and n > 0 for n in counts) or counts[0] % counts[1] or "layer_norm_eps" not in config:
         raise ValueError(f"{path}: layer_norm_eps is missing, or {', '.join(COUNTS)} cannot be {counts}")
@@ -466,7 +465,7 @@ def _steps(folder):
     kinds = [step["type"].split(".")[-1] for step in steps]            # such as sentence_transformers.models.Pooling
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise UnsupportedModel(f"{folder}: here are a transformer, a pooling and a normalisation, not {kinds}")
-    return folder / steps[0]["path"], _pooling(read_settings(folder / steps[1]["path"] / "config.json")), kinds[2:] != []
+    return folder / steps[0]["path"], _pooling(read_settings(folder / steps[1]["path"] / "config.json")), len(kinds) > 2
 
 
 def _pooling(settings):
@@ -535,8 +534,7 @@ def check_texts(texts):
     """`texts` as a list. Raises TypeError unless they are strings, ValueError for half a character (a surrogate)."""
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of strings: for one text write [text]")
-    texts = list(texts)
-    for number, text in enumerate(texts):
+    for number, text in enumerate(texts := list(texts)):
         if not isinstance(text, str):
             raise TypeError(f"texts must be strings; number {number} is a {type(text).__name__}"
                             + (": pass its \"text\"" if isinstance(text, dict) else ""))
@@ -551,7 +549,6 @@ def check_texts(texts):
 # -- The lesson: python encoder.py "a sentence" ------------------------------------------------------------------------
 
 SENTENCES = ("A kitten sleeps on the sofa.", "On the couch lies a young cat.", "Interest rates rose again in March.")
-PICTURED = "The animal did not cross the street because it was too tired."
 
 
 def first_head(encoder, text):
@@ -588,7 +585,7 @@ def check(encoder, folder, n=2000):
     print(f"{n} texts: differences up to {abs(ours - theirs).max():.1e}, {sum(np.greater(steps, 1e-6))} other rankings")
 
 
-def draw(encoder, text, path):
+def draw(encoder, path, text="A kitten sleeps on the sofa because it is tired."):
     """The shares that `show` prints, as a picture: each row is a word piece that reads, each column one it reads."""
     from matplotlib import colors, figure
 
@@ -608,6 +605,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         check(Encoder(folder), folder)
     elif sys.argv[1:] == ["--picture"]:
-        draw(Encoder(folder), PICTURED, Path(__file__).parent / "results" / "attention.png")
+        draw(Encoder(folder), Path(__file__).parent / "results" / "attention.png")
     else:
         show(Encoder(folder), *sys.argv[1:])

@@ -92,7 +92,7 @@ def measure(size, docs, embedder):
     """Cut, embed, retrieve and count at one chunk size: a Row."""
     chunks = rag.chunk(docs, size, overlap=min(50, size // 5))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", encoder.TruncationWarning)                 # it is what the column "unseen" shows
+        warnings.simplefilter("ignore", encoder.TruncationWarning)                 # the column "unseen" shows it
         vectors = embedder.encode([chunk["text"] for chunk in chunks])             # [n_chunks, dim]
     queries = embedder.encode([question for question, _, _ in QUESTIONS], kind="query")
     rankings, _ = index.cosine_top_k(queries, vectors, k=len(chunks))              # [n_questions, n_chunks]

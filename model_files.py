@@ -178,7 +178,7 @@ def max_tokens(folder, n_places):
     """How many word pieces a transformer reads: what its folder says, at most its table of n_places positions."""
     settings = next(map(read_settings, sorted(folder.glob("sentence_*config.json"))), {})
     if settings.get("do_lower_case"):
-        raise UnsupportedModel(f"{folder} asks for do_lower_case, which is not here: try backend='sentence-transformers'")
+        raise UnsupportedModel(f"{folder} asks for do_lower_case, not here: try backend='sentence-transformers'")
     limit = settings.get("max_seq_length")
     if limit is None:
         limit = min(n_places, read_settings(folder / "tokenizer_config.json").get("model_max_length", n_places))
@@ -197,6 +197,13 @@ def check_files(folder):
     for what, patterns in needed.items():
         if not any(path for pattern in patterns for path in Path(folder).glob(pattern)):
             raise ValueError(f"{folder} holds no {what}: it is incomplete")
+
+
+def check_formats(folder):
+    """Raise UnsupportedModel unless weights and vocabulary are in the formats that can be read here."""
+    if not list(folder.glob("*.safetensors")) or not (folder / "tokenizer.json").is_file():
+        raise UnsupportedModel(f"{folder} holds no *.safetensors, or no tokenizer.json: nothing else can be read here; "
+                               "try backend='sentence-transformers'")
 
 
 def check_tensors(model, folder):

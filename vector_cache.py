@@ -73,8 +73,9 @@ def default_path():
     if (path := os.environ.get("RAG_IN_NUMPY_CACHE")) is not None:
         return Path(path).expanduser() if path.strip() else None
     folder = os.environ.get("XDG_CACHE_HOME", "")
-    folder = folder if os.path.isabs(folder) else os.path.expanduser("~/.cache")           # a relative one is to be ignored
-    return Path(folder, "rag-in-numpy", "vectors.sqlite") if os.path.isabs(folder) else None     # nobody's home: "~"
+    if not os.path.isabs(folder):                                      # the standard says to ignore a relative one
+        folder = os.path.expanduser("~/.cache")
+    return Path(folder, "rag-in-numpy", "vectors.sqlite") if os.path.isabs(folder) else None     # "~": nobody's home
 
 
 class VectorCache:
@@ -86,8 +87,8 @@ class VectorCache:
 
     def get(self, keys, dim):
         """{key: vector float32 [dim]} of those keys whose vectors are there and pass their check."""
-        rows = self._do("read", lambda file: [
-            row for key in dict.fromkeys(keys) for row in file.execute("SELECT key, vector, crc FROM vectors WHERE key = ?", (key,))])
+        ask = "SELECT key, vector, crc FROM vectors WHERE key = ?"
+        rows = self._do("read", lambda file: [row for key in dict.fromkeys(keys) for row in file.execute(ask, (key,))])
         found = {key: vector for key, *row in rows or () if (vector := _checked(key, *row, dim)) is not None}
         if damaged := len(rows or ()) - len(found):
             _warn(f"{damaged} of {len(rows)} vectors in {self.path} are damaged: they are computed again")
@@ -134,6 +135,9 @@ class VectorCache:
 
     @contextlib.contextmanager
     def _transaction(self, writing):
+        # subtle: SQLite takes a very short file for an empty database, and would write over it
+        if self.path.is_file() and self._head() not in (b"", b"SQLite format 3\0"):
+            raise _OtherFile("it is no database")
         with contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as file:
             file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             [mark], [tables] = (file.execute(question).fetchone() for question in (
@@ -147,6 +151,10 @@ class VectorCache:
             yield None if new and not writing else file
             if file.in_transaction:
                 file.execute("COMMIT")
+
+    def _head(self):
+        with open(self.path, "rb") as file:
+            return file.read(16)
 
     def _inode(self):
         return os.stat(self.path).st_ino if os.path.exists(self.path) else None

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import embedding
+import encoder
 
 
 @pytest.fixture(scope="module")
@@ -330,3 +333,44 @@ def test_a_batch_of_nothing(small):
 def test_a_backend_that_is_none():
     with pytest.raises(ValueError, match="no backend 'onnx'; there is: 'numpy', 'sentence-transformers'"):
         embedding.load_embedder(backend="onnx")
+
+
+# -- Which backend -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unsupported(copy):
+    """A model that takes the greatest of the word pieces' numbers: encoder.py cannot."""
+    folder = copy("greatest")
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(
+        {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": False, "pooling_mode_max_tokens": True}))
+    return folder
+
+
+def test_the_library_runs_what_encoder_cannot(unsupported):
+    found = embedding.load_embedder(unsupported)
+    assert isinstance(found._model, embedding.SentenceTransformersModel)
+    greatest = found.token_vectors("the cat")[0].max(axis=0)
+    assert found.encode(["the cat"])[0] == approx(greatest / np.linalg.norm(greatest), abs=1e-6)
+
+
+def test_numpy_on_request_for_what_it_cannot_run(unsupported):
+    with pytest.raises(encoder.UnsupportedModel, match="here are the poolings mean and cls .*max"):
+        embedding.load_embedder(unsupported, backend="numpy")
+
+
+@BOTH
+def test_what_is_cut_is_reported(bert, backend):
+    found = embedding.load_embedder(bert, backend)
+    with pytest.warns(encoder.TruncationWarning, match=r"1 of 2 texts have more than the 64 word pieces .*up to 72"):
+        found.encode(["cat " * 70, "cat"])
+    with pytest.warns(encoder.TruncationWarning, match="1 of 1"):
+        assert len(found.token_vectors("cat " * 70)[0]) == 64
+
+
+def test_numpy_loads_no_model_library():
+    program = ("import sys, rag, rerank; rag.main([]); rerank.rerank('cat', [{'text': 'a cat'}]);"
+               "print(*sys.modules.keys() & {'torch', 'transformers', 'sentence_transformers', 'scipy', 'huggingface_hub'}, '.')")
+    result = subprocess.run([sys.executable, "-c", program], cwd=Path(embedding.__file__).parent, check=True,
+                            capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "."

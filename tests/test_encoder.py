@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+import documents
 import encoder
 from encoder import CrossEncoder, Encoder, TruncationWarning, UnsupportedModel
 
@@ -89,6 +90,36 @@ def test_one_layer_by_hand():
     assert middle == approx(np.array([[1, -1], [-1, 1]]))
     result = encoder.layer_by_definition(hidden, layer, 1, 1e-12, lambda x: np.maximum(x, 0))
     assert result == approx(np.array([[1, -1 + 5], [-1, 1 + 5]]))            # (1, -1) + (1, 0) is (2, -1), normed (1, -1)
+
+
+def test_embedding_and_pooling_by_hand():
+    words, positions, kinds = np.array([[1, 2], [3, 4]]), np.array([[10, 20], [30, 40]]), np.array([[100, 0], [0, 100]])
+    assert encoder.embed([1, 0], [0, 1], [0, 1], words, positions, kinds).tolist() == [
+        [3 + 10 + 100, 4 + 20 + 0], [1 + 30 + 0, 2 + 40 + 100]]
+    assert encoder.POOLINGS["mean"](np.array([[1, 3], [5, 5], [0, 1]])).tolist() == [(1 + 5 + 0) / 3, (3 + 5 + 1) / 3]
+    assert encoder.POOLINGS["cls"](np.array([[1, 3], [5, 5]])).tolist() == [1, 3]
+
+
+def test_cuts_by_hand():
+    assert encoder.cut([101, 7, 8, 9, 102], 3) == [101, 7, 102] and encoder.cut([101, 7, 102], 3) == [101, 7, 102]
+    assert encoder.longest_first(5, 5, 7) == (3, 4) and encoder.longest_first(6, 5, 7) == (4, 3)
+    assert encoder.longest_first(2, 9, 7) == (2, 5) and encoder.longest_first(9, 2, 7) == (5, 2)
+
+
+def test_add_and_norm_by_hand():
+    rows = encoder.add_and_norm(np.float32([[1, 0], [0, 0]]), np.float32([[2, 1], [0, 8]]), np.float32([10, 10]), np.float32([0, 1]), 3)
+    # (3, 1) has mean 2 and variance 1, and 1 + 3 = 2²; (0, 8) has 4 and 16
+    assert rows == approx(np.array([[10 / 2, -10 / 2 + 1], [-40 / 19**0.5, 40 / 19**0.5 + 1]]), abs=1e-5)
+
+
+def test_a_fast_layer_equals_the_definition_text_by_text():
+    random = np.random.default_rng(0)
+    pair = lambda *shape: (random.normal(size=shape).astype(np.float32), random.normal(size=shape[0]).astype(np.float32))     # noqa: E731
+    layer = encoder.Layer(pair(12, 4), pair(4, 4), (np.ones(4), np.zeros(4)), pair(6, 4), pair(4, 6), (np.ones(4), np.ones(4)))
+    hidden, runs = random.normal(size=(10, 4)).astype(np.float32), [(0, 2, 3), (6, 1, 4)]
+    expected = [encoder.layer_by_definition(hidden[start:end].astype(float), layer, 2, 1e-3, encoder.gelu_by_definition)
+                for start, end in ((0, 3), (3, 6), (6, 10))]
+    assert encoder.fast_layer(hidden.copy(), runs, layer, 2, 1e-3, encoder.gelu) == approx(np.concatenate(expected), abs=1e-5)
 
 
 FORMULAS = {
@@ -209,7 +240,7 @@ def test_models_of_other_shapes(other, number):
         assert hidden == approx(model.states(ids, [0] * len(ids))[-1], abs=2e-5)
 
 
-def test_scores_that_exp_cannot_take(small):
+def test_scores_that_exp_cannot_take():
     qkv = np.random.default_rng(0).normal(size=(10, 96)).astype(np.float32) * 30
     attended = encoder.attend(qkv.copy(), [(0, 1, 4), (4, 2, 3)], 4)
     for start, end in ((0, 4), (4, 7), (7, 10)):
@@ -252,8 +283,9 @@ def test_batches_on_all_cores_equal_one_batch(small, monkeypatch):
 
 def test_equals_sentence_transformers_on_real_texts(minilm):
     ours, theirs = minilm
-    words = (Path(encoder.__file__).read_text() + json.__doc__ + re.__doc__ + math.__doc__).split()
-    texts = [" ".join(words[start:start + size]) for start, size in zip(range(0, 2000, 10), [*range(1, 9)] * 24)]
+    descriptions = " ".join(document["text"] for document in documents.load_descriptions(["iris", "digits"]))
+    words = " ".join([descriptions, encoder.__doc__, json.__doc__, re.__doc__, math.__doc__]).split()
+    texts = [" ".join(words[start:start + size]) for start, size in zip(range(0, 2000, 10), [*range(1, 8), 60] * 24)]
     texts += ["", " \n", "👍🏽👩‍👩‍👧", "日本語のテキスト", "x" * 10_000, "a\x00b\ufeff", "[SEP] [MASK]", " ".join(words[:600])]
     vectors, expected = quietly(ours.encode, texts), theirs.encode(texts)
     assert abs(vectors - expected).max() < 1e-5 and np.linalg.norm(vectors, axis=1) == approx(1, abs=1e-6)
@@ -347,7 +379,7 @@ def test_half_a_character(small):
 
 
 @pytest.mark.parametrize("file, settings, message", [
-    ("config.json", dict(model_type="distilbert"), "model_type 'distilbert', which is not here"),
+    ("config.json", dict(model_type="distilbert"), "model_type 'distilbert', not here"),
     ("config.json", dict(position_embedding_type="relative_key"), "position_embedding_type"),
     ("config.json", dict(hidden_act="silu"), "hidden_act 'silu'"), ("config.json", dict(is_decoder=True), "is_decoder"),
     ("1_Pooling/config.json", dict(pooling_mode_mean_tokens=False, pooling_mode_max_tokens=True), "poolings mean and cls"),
@@ -379,7 +411,7 @@ def test_files_that_are_missing_or_cut_short(copy, name):
     with pytest.raises(ValueError, match=f"{name} is damaged or of another kind"):
         Encoder(copy)
     (copy / name).unlink()
-    with pytest.raises(ValueError, match=f"holds no .*{Path(name).name}|no .*safetensors or no tokenizer"):
+    with pytest.raises(ValueError, match=f"holds no .*{Path(name).name}|no .*safetensors, or no tokenizer"):
         Encoder(copy)
 
 
@@ -397,6 +429,21 @@ def test_encoding_loads_no_model_library(bert):
                "print(*sys.modules.keys() & {'torch', 'transformers', 'scipy', 'sentence_transformers', 'huggingface_hub'})")
     result = subprocess.run([sys.executable, "-c", program], cwd=Path(encoder.__file__).parent, check=True, capture_output=True)
     assert not result.stdout.split()
+
+
+def test_limits_are_known_without_the_weights(copy):
+    (copy / "model.safetensors").write_bytes(b"")
+    assert encoder.limits(copy) == (64, 32)
+    change(copy / "config.json", model_type="distilbert")
+    with pytest.raises(UnsupportedModel):
+        encoder.limits(copy)
+
+
+def test_picture(minilm, tmp_path):
+    tokens, shares, _ = encoder.first_head(minilm[0], "birds fly")
+    assert tokens == ["[CLS]", "birds", "fly", "[SEP]"] and shares.sum(axis=1) == approx(np.ones(4))
+    encoder.draw(minilm[0], tmp_path / "attention.png", "birds fly")
+    assert (tmp_path / "attention.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_lesson(capsys, monkeypatch):
