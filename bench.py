@@ -10,19 +10,23 @@ shown. Before a race the results are compared, where the peer computes the same 
 What limits us: a BM25 question takes some 35 calls of NumPy, 2 to 3 µs each, however few its postings are. Among 20,000
 documents that is most of its time, and pruning cannot lower it; among 200,000 the postings are.
 
-Peers are pinned in the extra `bench`. Everything runs on one thread, except cosine, which has all cores on both sides.
+Peers are pinned in the extra `bench`. Everything runs on one thread, except cosine and the encoder (bench_encoder.py, a
+process of its own), which have all cores on both sides.
 
 Not here: what is inside a peer; times of other machines.
 """
 
 import os
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")    # before numpy is loaded
+if __name__ == "__main__":                                             # before numpy is loaded
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
 
 import argparse                                                        # noqa: E402
 import gc                                                              # noqa: E402
+import json                                                            # noqa: E402
 import platform                                                        # noqa: E402
 import statistics                                                      # noqa: E402
+import subprocess                                                      # noqa: E402
 import sys                                                             # noqa: E402
 import time                                                            # noqa: E402
 from importlib.metadata import version                                 # noqa: E402
@@ -90,7 +94,7 @@ def _time(seconds):
 def machine():
     """Processor, cores and versions, in words."""
     names = ["numpy", "bm25s", "numba", "rank-bm25", "faiss-cpu", "pytrec-eval-terrier",
-             "langchain-text-splitters", "semchunk"]
+             "langchain-text-splitters", "semchunk", "sentence-transformers", "torch"]
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                platform.processor()) if sys.platform == "linux" else platform.processor()
     return (f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, "
@@ -347,6 +351,21 @@ def _growth(chunking, n):
                    f"({2 * n / 1e6:g} MB by {n / 1e6:g})")
 
 
+# -- The encoder, in a process that has all cores ----------------------------------------------------------------------
+
+
+def encoder_races(small):
+    """The races and notes of bench_encoder.py, which prints a JSON list a line."""
+    cores = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(os.cpu_count()))
+    command = [sys.executable, Path(__file__).parent / "bench_encoder.py", *["--small"] * small]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | cores, text=True) as process:
+        for line in process.stdout:
+            found = json.loads(line)
+            yield found if isinstance(found, str) else Race(*found)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
 # -- The table ---------------------------------------------------------------------------------------------------------
 
 
@@ -360,6 +379,7 @@ def all_races(small):
     yield from metrics_races(500 if small else 10_000, 5)
     yield from fusion_races(9)
     yield from chunking_races(small, 7)
+    yield from encoder_races(small)
 
 
 def main(arguments=None):

@@ -1,4 +1,4 @@
-"""Step 9 of 22 — What is the unit of retrieval? Six ways to cut a document. Before: sentences.py. Next: embedding.py.
+"""Step 9 of 22 — What is the unit of retrieval? Six ways to cut a document. Before: sentences.py. Next: encoder.py.
 
 A chunk is what is embedded, found, sent and quoted. Cut too small, it has lost what it is about; cut too big, it is
 about everything, and the embedding model never reads its end. All six strategies have one signature,

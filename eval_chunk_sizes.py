@@ -8,7 +8,7 @@ chunk sizes, three chunks sent. Nothing else changes.
     strict hit   the same, as a whole token ("20" is not in "2005") and in the body of a chunk of the right document:
                  a guard against lucky hits, which these documents turn out not to give
     words sent   words of the three chunks, mean over the questions: what a reader or a model has to go through
-    unseen       the share of all word pieces that the embedder cuts off: the model reads 256 and says nothing
+    unseen       the share of all word pieces that the embedder cuts off: the model reads 256, whatever comes
     share sent   words sent as a share of all words of all chunks
 
 The expectation, recorded in an earlier run of the same versions, is printed before the measurement. A chunk of 50 words
@@ -21,12 +21,14 @@ Not here: other ways to cut, other retrievers, other documents.
 import argparse
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
+import encoder
 import index
 import rag
 
@@ -89,7 +91,9 @@ def check_answers(docs):
 def measure(size, docs, embedder):
     """Cut, embed, retrieve and count at one chunk size: a Row."""
     chunks = rag.chunk(docs, size, overlap=min(50, size // 5))
-    vectors = embedder.encode([chunk["text"] for chunk in chunks])                 # [n_chunks, dim]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", encoder.TruncationWarning)                 # the column "unseen" shows it
+        vectors = embedder.encode([chunk["text"] for chunk in chunks])             # [n_chunks, dim]
     queries = embedder.encode([question for question, _, _ in QUESTIONS], kind="query")
     rankings, _ = index.cosine_top_k(queries, vectors, k=len(chunks))              # [n_questions, n_chunks]
     sent = [[chunks[position] for position in row[:K]] for row in rankings]

@@ -29,6 +29,7 @@ import documents
 import embedding
 import index
 import llm
+import vector_cache
 
 NAMES = ["breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine"]     # what scikit-learn ships whole
 EXAMPLES = ["How many instances are in the wine dataset?", "Who created the digits dataset?",
@@ -113,8 +114,8 @@ def answer(question, chunks, vectors, k=3):
 
 @functools.cache
 def embedder():
-    """The default embedder, loaded once, on first use."""
-    return embedding.load_embedder()
+    """The default embedder, loaded once, on first use. It keeps its vectors in vector_cache.default_path()."""
+    return embedding.load_embedder(cache=vector_cache.default_path())
 
 
 @functools.cache
@@ -225,4 +226,5 @@ def _fail(error):
 
 
 if __name__ == "__main__":
+    warnings.showwarning = lambda message, *_: print(f"note: {message}", file=sys.stderr)
     sys.exit(main())

@@ -26,7 +26,9 @@ import warnings
 import numpy as np
 
 import embedding
+import encoder
 import fusion
+import model_files
 import ranking
 
 MS_MARCO = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -74,13 +76,18 @@ def maxsim_scorer(embedder):
     """
     def score(question, texts):
         """One MaxSim for each text."""
-        lengths = [embedder.count_tokens(text) for text in texts]
-        lengths.append(embedder.count_tokens(question, kind="query"))
-        _warn_of_cuts(lengths, embedder.max_tokens, "texts (counting the question)")
         # all model calls before the first product: torch's threads and NumPy's, taking turns, wait for each other
-        # (50 texts of 236 word pieces: 4.7 s instead of 1.6 s)
-        question_vectors = _word_vectors(*embedder.token_vectors(question, kind="query"))
-        read = [embedder.token_vectors(text) for text in texts]
+        # (50 texts of 236 word pieces: 4.7 s instead of 1.6 s with sentence-transformers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", encoder.TruncationWarning)           # one for all comes below
+            question_vectors, offsets = embedder.token_vectors(question, kind="query")
+            read = [embedder.token_vectors(text) for text in texts]
+        # only where the limit is reached can anything have been cut
+        lengths = [embedder.count_tokens(text) if len(vectors) >= embedder.max_tokens else len(vectors)
+                   for text, (vectors, _) in zip(texts, read)]
+        lengths.append(embedder.count_tokens(question, kind="query"))
+        encoder.warn_of_cuts(lengths, embedder.max_tokens, "texts (counting the question)", stacklevel=4)
+        question_vectors = _word_vectors(question_vectors, offsets)
         return [maxsim(question_vectors, _word_vectors(vectors, offsets)) for vectors, offsets in read]
     return score
 
@@ -99,57 +106,71 @@ def _default_scorer():
 # -- Cross-encoder -----------------------------------------------------------------------------------------------------
 
 
-def cross_encoder_scorer(name=MS_MARCO, max_tokens=None, batch_size=32):
+def cross_encoder_scorer(name=MS_MARCO, max_tokens=None, batch_size=32, backend=None):
     """A scorer that reads each question and text together, with a cross-encoder from a folder, the cache or the hub.
 
     The scores are logits: the ms-marco models give about -11 to 11, and 1 / (1 + exp(-logit)) makes a probability of
     it, so that a threshold of 0.5 on probabilities is 0 here. Pairs longer than `max_tokens` word pieces (by default,
-    and at most, what the model reads) are judged by their beginning, with a warning.
+    and at most, what the model reads) are judged by their beginning, with a warning. backend: who runs the model,
+    "numpy" (encoder.py) or "sentence-transformers"; by default "numpy" if it can.
 
     Raises FileNotFoundError if the model is nowhere, ValueError if it is incomplete, no cross-encoder, or gives several
-    numbers for a pair.
+    numbers for a pair, and for a backend that is unknown or cannot run it.
     """
     max_tokens = None if max_tokens is None else ranking.check_k(max_tokens, least=5, name="max_tokens")
     batch_size = ranking.check_k(batch_size, least=1, name="batch_size")
-    model = _load_cross_encoder(embedding.find_folder(name))
-    limit = min(model.max_seq_length, max_tokens or model.max_seq_length)
-    model.max_seq_length = limit
+    if backend not in (None, *embedding.BACKENDS):
+        raise ValueError(f"there is no backend {backend!r}; there is: {', '.join(map(repr, embedding.BACKENDS))}")
+    model = _load_cross_encoder(model_files.find_folder(name), backend)
+    model.max_tokens = min(model.max_tokens, max_tokens or model.max_tokens)
 
     def score(question, texts):
         """One logit for each text."""
-        if not texts:
-            return []
-        pieces = model.tokenizer([question] * len(texts), texts, truncation=False, padding=False, verbose=False)
-        _warn_of_cuts([len(ids) for ids in pieces["input_ids"]], limit, "pairs of question and text")
-        return model.predict([(question, text) for text in texts], batch_size=batch_size, show_progress_bar=False)
+        return model.predict([(question, text) for text in texts], batch_size)[:, 0]
     return score
 
 
-def _load_cross_encoder(folder):
-    embedding.check_files(folder)
-    kinds = embedding.read_settings(folder / "config.json").get("architectures") or []
+def _load_cross_encoder(folder, backend):
+    model_files.check_files(folder)
+    kinds = model_files.read_settings(folder / "config.json").get("architectures") or []
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         # subtle: the library would load it all the same, and score pairs with random weights
         raise ValueError(f"{folder} holds a model of the kind {', '.join(kinds) or 'unknown'}: no cross-encoder")
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    with embedding.quiet_loading(folder):
-        # subtle: without Identity, a model of one label may come with a sigmoid, which ties whatever is very good
-        model = CrossEncoder(str(folder), local_files_only=True, activation_fn=torch.nn.Identity(),
-                             model_kwargs={"dtype": "float32"})
-    embedding.check_tensors(model.model, folder)
-    if model.num_labels != 1:
-        raise ValueError(f"the cross-encoder in {folder} gives {model.num_labels} numbers for a pair; a reranker needs "
+    try:
+        model = (_LibraryCrossEncoder if backend == "sentence-transformers" else encoder.CrossEncoder)(folder)
+    except encoder.UnsupportedModel:
+        if backend == "numpy":
+            raise
+        model = _LibraryCrossEncoder(folder)
+    if model.n_labels != 1:
+        raise ValueError(f"the cross-encoder in {folder} gives {model.n_labels} numbers for a pair; a reranker needs "
                          "a model of one label, whose number says how well the text answers")
     return model
 
 
-def _warn_of_cuts(lengths, limit, what):
-    too_long = sum(length > limit for length in lengths)
-    if too_long:
-        warnings.warn(f"{too_long} of {len(lengths)} {what} have more than the {limit} word pieces that the reranker's "
-                      "model reads: judged by their beginning", stacklevel=5)              # the caller of rerank
+class _LibraryCrossEncoder:
+    """A cross-encoder that sentence-transformers runs: what encoder.CrossEncoder is to the outside."""
+
+    def __init__(self, folder):
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        with model_files.quiet_loading(folder):
+            # subtle: without Identity, a model of one label may come with a sigmoid, which ties whatever is very good
+            self.model = CrossEncoder(str(folder), local_files_only=True, activation_fn=torch.nn.Identity(),
+                                      model_kwargs={"dtype": "float32"})
+        model_files.check_tensors(self.model.model, folder)
+        self.max_tokens, self.n_labels = self.model.max_seq_length, self.model.num_labels
+
+    def predict(self, pairs, batch_size=None):
+        """The logits of the pairs: float32 [n, n_labels]."""
+        if not pairs:
+            return np.empty((0, self.n_labels), np.float32)
+        self.model.max_seq_length = self.max_tokens
+        pieces = self.model.tokenizer(*map(list, zip(*pairs)), truncation=False, padding=False, verbose=False)
+        encoder.warn_of_cuts(list(map(len, pieces["input_ids"])), self.max_tokens, "pairs", stacklevel=1)
+        logits = self.model.predict(pairs, batch_size=batch_size or 32, show_progress_bar=False)
+        return np.reshape(logits, (len(pairs), -1))
 
 
 # -- The step in the pipeline ------------------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
-"""What several test files share: no network, one embedder (loading torch takes seconds), small random models."""
+"""What several test files share: no network, a cache of their own, one embedder and its oracle, small random models."""
 
 import os
 
+import tempfile
+
 os.environ["HF_HUB_OFFLINE"] = "1"                   # before any import of the hub's library
+CACHE = tempfile.TemporaryDirectory()                # and never the cache of whoever runs the tests
+os.environ["RAG_IN_NUMPY_CACHE"] = os.path.join(CACHE.name, "vectors.sqlite")
 
 import json                                          # noqa: E402
 
@@ -26,6 +30,14 @@ def embedder():
     import rag
 
     return rag.embedder()
+
+
+@pytest.fixture(scope="session")
+def library():
+    """The same model run by sentence-transformers, the oracle; its own object is library._model.model."""
+    import embedding
+
+    return embedding.load_embedder(backend="sentence-transformers")
 
 
 @pytest.fixture(scope="session")

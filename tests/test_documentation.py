@@ -142,6 +142,9 @@ def test_formula_equals_the_code(module, name):
     ("index", "with document 0 forbidden: [1, 3, 2]"),
     ("rerank", "MaxSim (0.80 + 1.00) / 2 = 0.90"),
     ("documents", "Wine recognition dataset"),
+    ("model_files", "fingerprint of all: "),
+    ("vector_cache", "after: [0.6 0.8]"),
+    ("embedding", "cosine 0.65 with 'the cat dog'"),
     ("cutting", "reach(4, 3): 15, since 'cat sat on ' has three words"),
     ("chunking", "distances of its sentences: 0.01 0.02 0.00 0.02 0.17 0.02 0.01 0.00"),
 ])

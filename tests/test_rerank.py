@@ -1,7 +1,9 @@
 """Second half of the lesson on reranking: one equation, and everything around it that must not go wrong."""
 
+import json
 import re
 import runpy
+import shutil
 import warnings
 
 import numpy as np
@@ -165,7 +167,11 @@ def cross_encoder(random_bert):
     return random_bert(labels=1)
 
 
-def test_cross_encoder_equals_its_library(cross_encoder):
+BOTH = pytest.mark.parametrize("backend", embedding.BACKENDS)
+
+
+@BOTH
+def test_cross_encoder_equals_its_library(cross_encoder, backend):
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -173,29 +179,32 @@ def test_cross_encoder_equals_its_library(cross_encoder):
     pairs = [(QUESTION, text) for text in PAIRS]
     logits = model.predict(pairs, activation_fn=torch.nn.Identity())
     probabilities = model.predict(pairs)                 # a sigmoid, since it has one label and no say in the matter
-    scores = rerank.cross_encoder_scorer(cross_encoder)(QUESTION, PAIRS)
+    scores = rerank.cross_encoder_scorer(cross_encoder, backend=backend)(QUESTION, PAIRS)
     assert scores == approx(logits, abs=1e-5)
     assert 1 / (1 + np.exp(-scores.astype(float))) == approx(probabilities, abs=1e-5)
     assert not np.allclose(scores, probabilities)
 
 
-def test_cross_encoder_reranks(cross_encoder):
-    scorer = rerank.cross_encoder_scorer(str(cross_encoder))
+@BOTH
+def test_cross_encoder_reranks(cross_encoder, backend):
+    scorer = rerank.cross_encoder_scorer(str(cross_encoder), backend=backend)
     scores = scorer(QUESTION, PAIRS)
     result = rerank.rerank(QUESTION, chunks_of(*PAIRS), top_k=3, scorer=scorer)
     assert texts_of(result) == [PAIRS[position] for position in np.argsort(-scores)[:3]]
     assert len(scorer(QUESTION, [])) == 0
 
 
-def test_equal_texts_get_equal_scores_from_a_cross_encoder(cross_encoder):
+@BOTH
+def test_equal_texts_get_equal_scores_from_a_cross_encoder(cross_encoder, backend):
     texts = ["the cat", "birds fly " * 9, "the cat", "birds", "the cat"] * 9
     scores = dict(zip(range(45), (score for _, score in rerank.rerank(
-        QUESTION, chunks_of(*texts), top_k=None, scorer=rerank.cross_encoder_scorer(cross_encoder, batch_size=4)))))
+        QUESTION, chunks_of(*texts), top_k=None, scorer=rerank.cross_encoder_scorer(cross_encoder, batch_size=4, backend=backend)))))
     assert len(set(scores.values())) == 3
 
 
-def test_pairs_that_are_too_long_are_reported(cross_encoder):
-    scorer = rerank.cross_encoder_scorer(cross_encoder)
+@BOTH
+def test_pairs_that_are_too_long_are_reported(cross_encoder, backend):
+    scorer = rerank.cross_encoder_scorer(cross_encoder, backend=backend)
     fits = " ".join(["cat"] * (64 - 3 - 3))              # [CLS] the cat dog [SEP] ... [SEP]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -204,17 +213,31 @@ def test_pairs_that_are_too_long_are_reported(cross_encoder):
         cut, shorter, longer = scorer(QUESTION, [fits + " dog", "dog", fits + " dog birds"])
     assert cut == approx(longer, abs=1e-5)               # equal up to the cut: what the warning is about
     with pytest.warns(UserWarning, match="1 of 1 pairs .* more than the 10 word pieces"):
-        rerank.cross_encoder_scorer(cross_encoder, max_tokens=10)(QUESTION, ["cat " * 5])
+        rerank.cross_encoder_scorer(cross_encoder, max_tokens=10, backend=backend)(QUESTION, ["cat " * 5])
 
 
-def test_a_longer_limit_than_the_model_s_is_not_believed(cross_encoder):
+@BOTH
+def test_a_longer_limit_than_the_model_s_is_not_believed(cross_encoder, backend):
     with pytest.warns(UserWarning, match="more than the 64 word pieces"):
-        rerank.cross_encoder_scorer(cross_encoder, max_tokens=1000)(QUESTION, ["cat " * 100])
+        rerank.cross_encoder_scorer(cross_encoder, max_tokens=1000, backend=backend)(QUESTION, ["cat " * 100])
 
 
-def test_two_labels_are_no_order(random_bert):
+@BOTH
+def test_two_labels_are_no_order(random_bert, backend):
     with pytest.raises(ValueError, match="gives 2 numbers for a pair"):
-        rerank.cross_encoder_scorer(random_bert(labels=2))
+        rerank.cross_encoder_scorer(random_bert(labels=2), backend=backend)
+
+
+def test_a_backend_that_is_none_or_cannot(cross_encoder, tmp_path):
+    with pytest.raises(ValueError, match="no backend 'onnx'; there is: 'numpy', 'sentence-transformers'"):
+        rerank.cross_encoder_scorer(cross_encoder, backend="onnx")
+    folder = shutil.copytree(cross_encoder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "silu"}))
+    with pytest.raises(ValueError, match="hidden_act 'silu', not here: try backend='sentence-transformers'"):
+        rerank.cross_encoder_scorer(folder, backend="numpy")
+    by_default, on_request = (rerank.cross_encoder_scorer(folder, backend=backend) for backend in (None, "sentence-transformers"))
+    assert by_default(QUESTION, PAIRS).tolist() == on_request(QUESTION, PAIRS).tolist()
 
 
 def test_an_embedding_model_is_no_cross_encoder(random_bert):
@@ -331,8 +354,9 @@ def test_a_cross_encoder_whose_classifier_is_missing(random_bert):
     tensors = load_file(folder / "model.safetensors")
     save_file({name: rows for name, rows in tensors.items() if not name.startswith("classifier")},
               folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ValueError, match="lack classifier"):           # the library would score with random numbers
-        rerank.cross_encoder_scorer(folder)
+    for backend, message in {"numpy": "classifier.weight must have", "sentence-transformers": "lack classifier"}.items():
+        with pytest.raises(ValueError, match=message):                 # the library would score with random numbers
+            rerank.cross_encoder_scorer(folder, backend=backend)
 
 
 def test_blend_by_hand():
