@@ -49,10 +49,10 @@ REWRITE = f"""Rewrite `question` so that it needs no `history`: say what pronoun
 else. If it stands alone, repeat it. Reply with the question only, on one line, in its own language. {DATA}"""
 PARAPHRASE = f"""Write other wordings of `question` that documents about it might use. Keep names, numbers and codes. \
 Reply with a JSON list of strings only. {DATA} How many: """
-DECOMPOSE = f"""If `question` needs facts about several things, write one search query for each, complete in itself, in \
-words of the question. Reply with a JSON list of strings only; with [] if one query is enough. {DATA}"""
-HYPOTHETICAL = f"""Write a passage of at most 100 words, as it could stand in a document, that would answer `question`. \
-Reply with the passage only. {DATA}"""
+DECOMPOSE = f"""If `question` needs facts about several things, write one search query for each, complete in itself, \
+in words of the question. Reply with a JSON list of strings only; with [] if one query is enough. {DATA}"""
+HYPOTHETICAL = f"""Write a passage of at most 100 words, as it could stand in a document, that would answer \
+`question`. Reply with the passage only. {DATA}"""
 
 
 def claude(prompt, system, client=None):
@@ -115,9 +115,9 @@ def _turns(history):
 _LABEL = re.compile(r"\A(?:(?:standalone|rewritten|search) )?(?:question|query)\s*:\s*", re.IGNORECASE)
 _IN_QUOTES = re.compile(r"""(["'`“])([^"'`“”]*)["'`”]""")
 # how a model begins that chats instead of doing what it was asked for
-_TALK = re.compile(r"\W*(?:i(?:['’]m|['’]d| am| can| could| do| will| won| would)|sorry\b|sure\b|unfortunately"
-                   r"|as an ai\b|certainly|of course|(?:yes|no)[,.!]|here(?:['’]s| is| are)\b|would you like|d(?:o|id) you mean"
-                   r"|(?:(?:could|can) you |please )+(?:clarify|specify|provide|tell))", re.IGNORECASE)
+_talks = re.compile(r"(?i)\W*(?:i(?:['’]m|['’]d| am| can| could| do| will| won| would)|sorry\b|sure\b|unfortunately"
+                    r"|as an ai\b|certainly|of course|(?:yes|no)[,.!]|here(?:['’]s| is| are)\b|would you like"
+                    r"|d(?:o|id) you mean|(?:(?:could|can) you |please )+(?:clarify|specify|provide|tell))").match
 
 
 def _tidy(text):
@@ -140,8 +140,7 @@ def fault(rewrite, question, turns=()):
     """
     said = " ".join([question, *(text for _, text in turns)])
     faults = {"empty": not bm25.tokenize(rewrite), "too long": len(rewrite) > len(question) + ROOM,
-              "several lines": len(rewrite.splitlines()) > 1,
-              "talk": _TALK.match(rewrite) and not _TALK.match(question),
+              "several lines": len(rewrite.splitlines()) > 1, "talk": _talks(rewrite) and not _talks(question),
               "an answer": _answers(rewrite, question, said), "unrelated": not _terms(rewrite) & _terms(said)}
     return next((name for name, found in faults.items() if found), "")
 
@@ -159,10 +158,10 @@ def _answers(rewrite, question, said):
 
 POINTERS = set("it its they them their theirs he him his she her hers this these".split())
 ASKING = set("what when where which who whom whose why how".split())
-STOP = POINTERS | ASKING | set("""a about again all also am an and any are aren as at be been being both but by can could
-    did didn do does doesn don else for from get give go had has have i if in into is isn just let like many may me more
-    most much my no not of off ok on one ones only or other our out over please same say should show so some tell than
-    thank thanks that the then there those to too up us very vs was we were will with won would yes you your""".split())
+STOP = POINTERS | ASKING | set("""a about all also am an and any are aren as at be been being both but by can could did
+    didn do does doesn don for from get give go had has have i if in into is isn just let like many may me more most
+    much my no not of off ok on one ones only or other our out over please same say should show so some tell than thank
+    thanks that the then there those to too up us very vs was we were will with won would yes you your""".split())
 _OPENER = re.compile(r"\W*(?:(?:and|or|but|also|then|(?:what|how) about|why not)\b"
                      r"|(?:for|in|with|without) (?!.*\b(?:wh|how)))", re.IGNORECASE)
 
@@ -171,13 +170,18 @@ def _words(text):
     return bm25.COMPOUND.findall(text.translate(bm25.SAME))
 
 
+def _is_one(word, words):
+    """Is it one of these little words, whatever its case? Capitals make another word: the US, IT, plan A."""
+    return word.casefold().partition("'")[0] in words and (word == "I" or not word.isupper())
+
+
 def _content(text):
     """The words of the text, as they are spelled, that say what it is about."""
-    return [word for word in _words(text) if word.casefold().partition("'")[0] not in STOP]
+    return [word for word in _words(text) if not _is_one(word, STOP)]
 
 
 def _terms(text):
-    return {term for word in _content(text) for term in bm25.tokenize(word)} - {"s", "t"}
+    return {term for word in _content(text) for term in bm25.tokenize(word)} - {"s", "t", "a"}
 
 
 # 5 of the 200 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
@@ -188,11 +192,10 @@ def _leans(question):
     >>> [_leans(each) for each in ("And for EU?", "Who wrote it?", "the price?", "Who wrote the wine paper?")]
     [True, True, True, False]
     """
-    words, n_content = [word.casefold().partition("'")[0] for word in _words(question)], len(_content(question))
-    if not words:
-        return False
-    fragment = n_content == 0 or n_content == 1 and (len(words) <= 2 or words[0] not in ASKING)
-    return bool(_OPENER.match(question)) or fragment or not POINTERS.isdisjoint(words)
+    words, n_content = _words(question), len(_content(question))
+    fragment = n_content == 0 or n_content == 1 and (len(words) <= 2 or not _is_one(words[0], ASKING))
+    points = any(_is_one(word, POINTERS) for word in words)
+    return bool(words) and (points or fragment or bool(_OPENER.match(question)))
 
 
 def _with_topic(question, turns):
@@ -214,8 +217,8 @@ def paraphrases(question, ask=None, n=4):
 
     Without a model there is only the question. ValueError for n < 1.
 
-    >>> paraphrases("Why does it drop?", ask=lambda prompt, system: '1. Why does it drop\\n\\n2) Reason for the reset\\n')
-    ['Why does it drop?', 'Reason for the reset']
+    >>> paraphrases("Why does it drop?", ask=lambda prompt, system: '1. Why does it drop\\n2) Cause of the reset\\n')
+    ['Why does it drop?', 'Cause of the reset']
     """
     n = ranking.check_k(n, 1, "n")
     text = _asked(ask if n > 1 else None, f"{PARAPHRASE}{n - 1}", question)
@@ -234,16 +237,15 @@ def decompose(question, ask=None):
     ['Who created the digits dataset?']
     """
     text = _asked(ask, DECOMPOSE, question)
-    found = _compared(question) if text is None else _listed(text, question)
-    parts = [each for each in found if _terms(each) & _terms(question)]
-    parts = _different(parts)[:PARTS]
+    listed = [each for each in _listed(text or "", question) if _terms(each) & _terms(question)]
+    parts = _different(_compared(question) if text is None else listed)[:PARTS]
     return parts if len(parts) > 1 else [question]
 
 
 def hypothetical(question, ask=None):
     """A passage that could answer the question (HyDE), or None. Made up: embed it and search with it, never show it."""
     text = (_asked(ask, HYPOTHETICAL, question) or "").strip()
-    return text[:PASSAGE] if bm25.tokenize(text) and not _TALK.match(text) else None
+    return text[:PASSAGE] if bm25.tokenize(text) and not _talks(text) else None
 
 
 _BULLET = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+(?=\S)")
@@ -257,7 +259,7 @@ def _listed(text, question):
     if not isinstance(value, list):
         value = [_BULLET.sub("", line, count=1) for line in text.splitlines() if _BULLET.match(line)]
     queries = [_tidy(_sound(each)) for each in value if isinstance(each, str)]
-    return [each for each in queries if bm25.tokenize(each) and len(each) <= len(question) + ROOM and not _TALK.match(each)]
+    return [each for each in queries if bm25.tokenize(each) and len(each) <= len(question) + ROOM and not _talks(each)]
 
 
 def _different(queries):
@@ -307,11 +309,11 @@ _QUOTED = re.compile(r"""["“„]([^"“”\n]{1,200})["”“]|«([^«»\n]{1,
                      r"""|(?<!\w)['‘]([^'‘’\n]{1,200})['’](?!\w)""")
 _TOKEN = re.compile(rf"(?:[^\W{bm25.UNSPACED}]|[-./\\:@&+#'~])+")
 # in turn: INV-2291 v1.2.3 bm25, not 3rd, 20-year-old, 5GB | 2025-01-31 | snake_case __init__ | CamelCase HTMLParser
-# | rag.py numpy.linalg a.c .env, not e.g | src/app/main /etc/hosts, not and/or | C++ C#
+# | rag.py numpy.linalg a.c .env, not e.g | src/app/main /etc/hosts, not and/or | C++ C# | me@x.org
 _IDENTIFIER = re.compile(
     r"(?!\d[\d.]*-?(?:[a-z-]+|[A-Z]{1,2})\Z)(?=.*\d).*[^\W\d_]|\d+(?:[-./:]\d+){2,}\Z|.*[^\W_]_|_+[^\W_]"
     r"|.*[a-z][A-Z]|.*[A-Z]{2}[a-z]{2}|.*\w{2}\.[^\W\d]|\w\.[a-z]{2,4}\Z|\.[^\W\d]\w+\Z"
-    r"|.*[/\\].+[/\\]|[/~.]*/\w|\w+(?:\+\+|\#)\Z")
+    r"|.*[/\\].+[/\\]|[/~.]*/\w|\w+(?:\+\+|\#)\Z|.*\w@\w")
 
 
 def identifiers(question):
@@ -376,7 +378,7 @@ def _values(text, opening):
 if __name__ == "__main__":
     history = [("user", "What is the refund policy?"), ("assistant", "Refunds are paid within 30 days [1].")]
     print("no model ->", standalone("and for EU?", history))
-    for reply in ("What is the refund policy for EU customers?", "EU customers have 14 days.", "I'm sorry, I can't say."):
+    for reply in ("What is the refund policy for EU customers?", "EU customers have 14 days.", "I'm sorry, I can't."):
         searched = standalone("and for EU?", history, ask=lambda prompt, system: reply)
         print(f"a model says {reply!r} ({fault(reply, 'and for EU?', history) or 'good'}) -> {searched}")
     for question in ("compare plan A and plan B pricing", "Why does INV-2291 end with ERR_CONN_RESET in v1.2.3?"):
