@@ -344,7 +344,7 @@ _OPENING, _FENCED = re.compile(r"[\[{]"), re.compile(r"```\w*+\s*+[\[{]")
 def parse_json(text):
     """The JSON value in a model's answer, or None: the whole text, else a fenced object or list, else the longest.
 
-    What stands inside a broken object or list is not taken out of it.
+    Of an object or list that breaks off or is wrong, nothing before that place is taken.
 
     >>> parse_json('Sure, as [1] asks: {"queries": ["a {b}", "c"]} Anything else?')
     {'queries': ['a {b}', 'c']}
