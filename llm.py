@@ -1,4 +1,4 @@
-"""Step 14 of 22 — Ask Claude, or, without a key, quote the best sentence. Before: rerank.py. Next: rag.py.
+"""Step 14 of 22 — Ask Claude, or, without a key, quote the best sentence. Before: rerank.py. Next: queries.py.
 
 Retrieval has found the pages; somebody has to read them. Two readers live here. Claude reads the whole prompt and
 writes an answer: that needs the environment variable ANTHROPIC_API_KEY, a network, and money. The extractive reader
