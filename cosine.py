@@ -25,7 +25,7 @@ SMALLEST_NORMAL = 2.0 ** -126           # of float32; products below it may be r
 LENGTH_TOLERANCE = 1e-3                 # how far from 1 a length may be: rows kept as float16 are off by up to 2^-11
 ROWS_AT_ONCE = 4096                     # rows that are scored again together: 4096 * 384 float64 = 12 MB
 SCORES_AT_ONCE = 2 ** 24                # float32 scores that are held together when there are many questions: 64 MB
-FEW = 8                                 # of less than an eighth of the rows a copy is multiplied instead
+FEW = 10                                # of less than a tenth of the rows a copy is multiplied instead
 
 
 def cosine_by_definition(query_vector, vectors, k, allowed=None):

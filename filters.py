@@ -23,6 +23,7 @@ force on that day.
 Not here: conditions joined by "or" or "not", prefixes, numbers.
 """
 
+import functools
 import operator
 import re
 from collections.abc import Collection, Mapping
@@ -107,7 +108,7 @@ def groups_of(user):
     """
     groups = [] if user is None else [user] if isinstance(user, str) else user
     if not isinstance(groups, Collection) or not all(isinstance(group, str) for group in groups):
-        raise TypeError("user must be the names of somebody's groups, such as ['hr', 'staff'], or None for nobody known")
+        raise TypeError("user must be the names of somebody's groups, such as ['hr', 'staff'], or None: anonymous")
     return {"everyone", *groups}
 
 
@@ -169,8 +170,7 @@ def series_of(chunk):
     >>> series_of({"title": "Leave policy (2026)"}) == series_of({"title": "Leave Policy, 2025"})
     True
     """
-    name = chunk.get("series") or YEAR.sub(" ", chunk.get("title") or "")
-    words = tuple(filter(None, (word.strip("()[],;:–—-") for word in name.casefold().split())))
+    words = _words(chunk.get("series") or "", chunk.get("title") or "")
     return (chunk.get("tenant"), words) if words else (chunk.get("tenant"), words, chunk.get("doc_id"))
 
 
@@ -181,11 +181,22 @@ def age_of(chunk):
     >>> ages == sorted(ages)
     True
     """
-    when, parts = chunk.get("effective_date"), re.findall(r"\d+|[^\W\d_]+", chunk.get("version") or "")
+    return _age(chunk.get("effective_date"), chunk.get("version") or "")
+
+
+@functools.lru_cache(1 << 16)                                          # most chunks are as old as the one before them
+def _age(when, version):
+    parts = re.findall(r"\d+|[^\W\d_]+", version)
     parts = parts[1:] if parts and parts[0].casefold() == "v" else parts
     # subtle: a word is less than the end, which is less than a number: 2.0-beta < 2.0 < 2.0.1
     order = [(2, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (0, 0, part) for part in parts]
     return _moment(when) if when else float("-inf"), tuple(order + [(1, 0, "")] if order else [])
+
+
+@functools.lru_cache(1 << 16)
+def _words(series, title):
+    words = (series or YEAR.sub(" ", title)).casefold().split()
+    return tuple(filter(None, (word.strip("()[],;:–—-") for word in words)))
 
 
 def _moment(text):

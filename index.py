@@ -121,25 +121,27 @@ class Index:
         return self.filters.visible(user)
 
     def mask(self, user=None, where=None):
-        """Which chunks may be found: bool [n]. `where` is a dict of conditions; see filters.py, also for what raises."""
+        """Which chunks may be found: bool [n]. `where` is a dict of conditions: see filters.py, also for its errors."""
         return self.filters.matching(where, self.visible(user))
 
     def dense(self, question, k, allowed):
         """The k `allowed` chunks nearest to a question, its text or its vector [dim]: (positions, cosines)."""
         if isinstance(question, str):
             [question] = self.embedder.encode([question], kind="query")            # [1, dim] -> [dim]
-        return cosine_top_k(question, self.vectors, k, allowed)
+        return cosine_top_k(question, self.vectors, k, self._mask(allowed, "allowed"))
 
     def lexical(self, question, k, allowed, visible):
         """The k best `allowed` chunks that share a word with the question: (positions, BM25 scores).
 
         How rare a word is and how long chunks are is judged by what is `visible`, whatever is allowed.
         """
-        allowed, visible = (ranking.check_mask(mask, len(self.chunks), name) for mask, name in
-                            [(allowed, "allowed"), (visible, "visible")])
-        # where nothing is hidden, the weights that are stored are the right ones
-        return self.postings.top_k(bm25.tokenize(question), k, None if allowed.all() else allowed,
-                                   None if visible.all() else visible)
+        return self.postings.top_k(bm25.tokenize(question), k, self._mask(allowed, "allowed"),
+                                   self._mask(visible, "visible"))
+
+    def _mask(self, mask, name):
+        """The mask, checked; None, which is quicker, if it leaves nothing out. None itself is refused."""
+        mask = ranking.check_mask(mask, len(self.chunks), name)
+        return None if mask.all() else mask
 
     # -- Keeping it
 
@@ -174,7 +176,7 @@ class Index:
 
     def _change(self, leaving, new, checksums):
         """Take out the chunks of the documents `leaving`, and put in the `new` ones."""
-        new = sorted(map(_checked, new), key=_place)
+        new = list(map(_checked, new))
         stays = np.array([chunk["doc_id"] not in leaving for chunk in self.chunks], bool)
         chunks = [*compress(self.chunks, stays), *new]
         order = _order(chunks)
@@ -320,6 +322,7 @@ if __name__ == "__main__":
     index = Index.build([], Topics(), functools.partial(chunking.structured, size=20))
 
     def show(user, where=None):
+        """What both retrievers find."""
         visible, allowed = index.visible(user), index.mask(user, where)
         for name, found in (("dense", index.dense(QUESTION, 3, allowed)),
                             ("lexical", index.lexical(QUESTION, 3, allowed, visible))):

@@ -48,7 +48,7 @@ class Postings(bm25.BM25):
     def changed(self, places, new_places, token_lists):
         """The Postings after document i has moved to places[i] and `token_lists` came to `new_places`.
 
-        Of `places` that are not -1, each is greater than the one before; so are `new_places`.
+        Of `places` that are not -1, each is greater than the one before; new ones may come in any order.
         """
         places, new_places = np.asarray(places, np.int64), np.asarray(new_places, np.int64)
         new, stays = bm25.BM25(token_lists), places >= 0
@@ -60,7 +60,7 @@ class Postings(bm25.BM25):
         numbers = {term: number for number, term in enumerate(terms)}
         keys, counts = _moved(self, numbers, places, n)
         new_keys, new_counts = _moved(new, numbers, new_places, n)
-        order = np.argsort(new_keys)                                   # its terms were numbered as they came
+        order = np.argsort(new_keys)                                   # new terms were numbered as they came
         where = np.searchsorted(keys, new_keys[order])
         keys, counts = np.insert(keys, where, new_keys[order]), np.insert(counts, where, new_counts[order])
         starts = np.searchsorted(keys, np.arange(len(terms) + 1) * n)
@@ -85,6 +85,7 @@ if __name__ == "__main__":
     from toy import DOCUMENTS, QUESTION
 
     def show(index):
+        """Each term's postings."""
         for term, number in index.vocabulary.items():
             rows = slice(index.starts[number], index.starts[number + 1])
             print(f"    {term:8}", *(f"document {document} x {count}" for document, count in zip(

@@ -83,15 +83,16 @@ def _pointer(folder):
         raise FileNotFoundError(f"nothing is saved in {folder}: there is no {path.name}")
     try:
         pointer = json.loads(path.read_bytes())
-        saved_as, save, files = pointer["format"], pointer["save"], pointer["files"]
-        known = saved_as != FORMAT or SAVE.fullmatch(save) and all(len(each) == 3 for each in files.values())
+        # another format may look otherwise in all but this
+        known = pointer["format"] != FORMAT or SAVE.fullmatch(pointer["save"]) and all(
+            len(each) == 3 for each in pointer["files"].values())
     except (ValueError, KeyError, TypeError, AttributeError):
         known = False
     if not known:
         raise ValueError(f"{path} is damaged; {AGAIN}")
-    if saved_as != FORMAT:
-        raise ValueError(f"{folder} was saved in the format {saved_as}, this program reads {FORMAT}: build it again, "
-                         "or use the program that saved it")
+    if pointer["format"] != FORMAT:
+        raise ValueError(f"{folder} was saved in the format {pointer['format']}, this program reads {FORMAT}: build it "
+                         "again, or use the program that saved it")
     return pointer
 
 

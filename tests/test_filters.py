@@ -173,6 +173,8 @@ def test_a_hidden_version_makes_no_visible_one_disappear():
     chunks = [version("Leave", "2025-01-01"), version("Leave", "2026-01-01", acl=["hr"])]
     assert matching({"latest": True}, chunks) == [0]
     assert matching({"latest": True}, chunks, "hr") == [1]
+    as_new = [version("Leave", "2026-01-01", acl=["hr"]), version("Leave", "2026-01-01")]
+    assert matching({"latest": True}, as_new) == [1]
 
 
 def test_latest_of_what_the_other_conditions_leave():
