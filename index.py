@@ -1,214 +1,344 @@
-"""Step 12 of 22 — Which vectors are nearest to the question's? Exactly. Before: embedding.py. Next: rerank.py.
+"""Step 12 of 22 — Where do chunks, vectors and postings live, and who may see them? Before: embedding.py.
+Next: rerank.py.
 
-Vectors have length 1, so the cosine of two is the sum of the products of their numbers: one matrix-vector product gives
-a question's cosine with every chunk. That product is as fast as memory can be read, but float32 rounds, and rounds
-differently for one question than for many, or when a chunk is added. Near-ties would change places. So the product only
-selects, and everything that its rounding might have kept out of the k best is scored again, exactly.
+An `Index` keeps all that a chunk is searched by: its vector (cosine.py), the postings of its words (postings.py), who
+may see it (filters.py). It is only ever changed, by chunks that leave and chunks that come: what is built at once is an
+empty one to which all was added. So an index that grew equals one built from scratch, in every bit of every score.
 
-    query_vector  the question's vector [dim], of length 1              toy: (0.6, 0.8)
-    vectors       a row for each chunk [n, dim], of length 1 or 0       toy: four rows of two numbers
-    score         the cosine, -1 to 1; 0 for a row of zeros             toy: [0.96, 0.8, 0.0, 0.6]
-    allowed       a mask: True where a chunk may be found
-    UNIT_ROUNDOFF 2^-24: float32 rounds a number by at most this share of it
+    chunks        dicts, ordered by (doc_id, position): a chunk's place in this list is its position everywhere below
+    searched text context, blank line, text: what is embedded, and what keywords are looked up in
+    vectors       a row for each chunk [n, dim], of length 1 or 0
+    visible       a mask [n]: True where the user may see the chunk; keyword statistics count these alone
+    allowed       a mask [n]: True where a chunk may be found: it is visible and matches the conditions
+    document      a dict with an id and a text (documents.py), from which `chunker` makes chunks
+    checksum      SHA-256 of all that a document says, its metadata too
 
-Not here: an index that is built, updated, filtered, saved and loaded; approximate search.
+Each text is embedded alone (batch_size=1), which takes a quarter longer: in company a vector moves by 1e-7, and its
+chunk's score would tell of the others, hidden ones too. (Trap: an embedder with a cache may hand out a vector that was
+made in company.) What a user may see is known before anything is ranked, so hidden chunks take no place among the k.
+
+Not here: how two rankings become one (fusion.py); another chunker for what is already there (build a new index).
 """
 
-import math
+import hashlib
+import json
+import warnings
+from itertools import compress
 
 import numpy as np
 
+import bm25
+import chunking
+import filters
 import ranking
+import saving
+from cosine import ROWS_AT_ONCE, check_lengths, cosine_top_k
+from postings import Postings
 
-UNIT_ROUNDOFF = 2.0 ** -24
-SMALLEST_NORMAL = 2.0 ** -126           # of float32; products below it may be rounded to 0
-LENGTH_TOLERANCE = 1e-3                 # how far from 1 a length may be: rows kept as float16 are off by up to 2^-11
-ROWS_AT_ONCE = 4096                     # rows that are scored again together: 4096 * 384 float64 = 12 MB
-SCORES_AT_ONCE = 2 ** 24                # float32 scores that are held together when there are many questions: 64 MB
+PROBE = "The cat sat on the mat: 42."   # who gives this text the same vector is taken for the same model
 
 
-def cosine_by_definition(query_vector, vectors, k, allowed=None):
-    """The definition, as a loop, for float32 numbers of length 1 (or 0): (positions, scores).
+class Index:
+    """Chunks that can be searched, changed and saved. `Index.build` makes one, `Index.load` reads a saved one.
 
-    math.fsum rounds once, at the end: each score is the float64 nearest to the true sum.
+        chunks      [n] dicts                     vectors   float32 [n, dim]
+        postings    of their searched texts       given     bool [n]: whose vector came with the chunk
+        filters     of their metadata             documents {doc_id: checksum, or None if only its chunks came}
 
-    >>> from toy import QUERY_VECTOR, VECTORS
-    >>> positions, scores = cosine_by_definition(QUERY_VECTOR, VECTORS, 3)
-    >>> positions, [round(score, 6) for score in scores]
-    ([0, 1, 3], [0.96, 0.8, 0.6])
+    >>> from toy import DOCUMENTS, Topics
+    >>> chunks = [{"id": f"d{i}#0", "doc_id": f"d{i}", "position": 0, "text": text} for i, text in enumerate(DOCUMENTS)]
+    >>> chunks[1]["acl"] = ["vets"]
+    >>> index = Index.build(chunks, Topics())
+    >>> index.lexical("the cat dog", 10, index.mask(), index.visible())[0].tolist()
+    [3, 0]
+    >>> index.lexical("the cat dog", 10, index.mask("vets"), index.visible("vets"))[0].tolist()
+    [1, 3, 0]
     """
-    sums = [math.fsum(float(q) * float(v) for q, v in zip(query_vector, row)) for row in vectors]
-    scores = [max(-1.0, min(1.0, each)) for each in sums]
-    positions = ranking.top_k_by_definition(scores, k, allowed)
-    return positions, [scores[position] for position in positions]
+
+    def __init__(self, embedder, chunker=None):
+        self.embedder, self.chunker = embedder, chunker
+        self.chunks, self.documents = [], {}
+        self.vectors, self.given = np.zeros((0, embedder.dimensions), np.float32), np.zeros(0, bool)
+        self.postings, self.filters = Postings(), filters.Filters([])
+
+    @classmethod
+    def build(cls, chunks, embedder, chunker=None):
+        """An Index of `chunks`.
+
+        chunker  a function document -> chunks, for what is added later: functools.partial(chunking.structured,
+                 size=200, length="tokens", embedder=embedder)
+
+        A chunk's own "vector" is used if it has one (late chunking); its "context" is searched in front of its text.
+        Warns of texts that are longer than what the embedder reads. Raises ValueError or TypeError, naming the chunk,
+        for ids that come twice, vectors that hold NaN or do not fit, and metadata that cannot be understood.
+        """
+        index = cls(embedder, chunker)
+        index._change(set(), chunks, {})
+        return index
+
+    # -- Changing it. If something raises, nothing has changed
+
+    def add(self, documents):
+        """Cut new documents into chunks and add them. Raises ValueError if one is here already."""
+        documents, checksums = _listed(documents)
+        if known := checksums.keys() & self.documents.keys():
+            raise ValueError(f"the index already has {_some(known)}: use update")
+        self._put(documents, checksums)
+
+    def update(self, documents):
+        """Put documents in the place of those with the same ids. Raises ValueError if one is not here.
+
+        Only texts that no chunk has yet are embedded.
+        """
+        documents, checksums = _listed(documents)
+        self._check_known(checksums.keys())
+        self._put(documents, checksums)
+
+    def remove(self, doc_ids):
+        """Forget documents. Raises ValueError if one is not here."""
+        if isinstance(doc_ids, str):
+            raise TypeError(f"doc_ids must be a list of ids, such as [{doc_ids!r}]")
+        doc_ids = set(doc_ids)
+        self._check_known(doc_ids)
+        self._change(doc_ids, [], {})
+
+    def sync(self, documents):
+        """Make the index hold `documents` and no others: (added, updated, removed), the ids of each, sorted.
+
+        What has not changed since it was added, by its checksum, is not even cut again.
+        """
+        documents, checksums = _listed(documents)
+        changed = {doc_id: each for doc_id, each in checksums.items() if self.documents.get(doc_id) != each}
+        removed, added = self.documents.keys() - checksums.keys(), changed.keys() - self.documents.keys()
+        if changed or removed:
+            self._put([document for document in documents if document["id"] in changed], changed, removed)
+        return sorted(added), sorted(changed.keys() - added), sorted(removed)
+
+    # -- Searching it
+
+    def visible(self, user=None):
+        """Which chunks a user, the names of some groups, may see: bool [n]. None is anonymous."""
+        return self.filters.visible(user)
+
+    def mask(self, user=None, where=None):
+        """Which chunks may be found: bool [n]. `where` is a dict of conditions: see filters.py, also for its errors."""
+        return self.filters.matching(where, self.visible(user))
+
+    def dense(self, question, k, allowed):
+        """The k `allowed` chunks nearest to a question, its text or its vector [dim]: (positions, cosines)."""
+        if isinstance(question, str):
+            [question] = self.embedder.encode([question], kind="query")            # [1, dim] -> [dim]
+        return cosine_top_k(question, self.vectors, k, self._mask(allowed, "allowed"))
+
+    def lexical(self, question, k, allowed, visible):
+        """The k best `allowed` chunks that share a word with the question: (positions, BM25 scores).
+
+        How rare a word is and how long chunks are is judged by what is `visible`, whatever is allowed.
+        """
+        return self.postings.top_k(bm25.tokenize(question), k, self._mask(allowed, "allowed"),
+                                   self._mask(visible, "visible"))
+
+    def _mask(self, mask, name):
+        """The mask, checked; None, which is quicker, if it leaves nothing out. None itself is refused."""
+        mask = ranking.check_mask(mask, len(self.chunks), name)
+        return None if mask.all() else mask
+
+    # -- Keeping it
+
+    def save(self, folder):
+        """Save to a folder. If the process dies meanwhile, the folder holds the old state or the new (saving.py)."""
+        saving.write(folder, {"vectors": self.vectors, "given": self.given, **self.postings.arrays()},
+                     {"model": _described(self.embedder), "documents": self.documents,
+                      "terms": list(self.postings.vocabulary), "chunks": self.chunks})
+
+    @classmethod
+    def load(cls, folder, embedder, chunker=None, thorough=False):
+        """The Index that was saved last. Its arrays stay on disk until they are used; `thorough` reads and checks all.
+
+        Raises FileNotFoundError if there is none, ValueError if it is damaged, of another format or of another model,
+        each saying what to do.
+        """
+        index, (arrays, data) = cls(embedder, chunker), saving.read(folder, thorough)
+        _check_model(data["model"], embedder, folder)
+        index.chunks, index.documents = data["chunks"], data["documents"]
+        index.vectors, index.given = arrays.pop("vectors"), arrays.pop("given")
+        index.postings, index.filters = Postings(data["terms"], **arrays), filters.Filters(index.chunks)
+        return index
+
+    # -- How it changes
+
+    def _put(self, documents, checksums, removed=()):
+        if documents and self.chunker is None:
+            raise ValueError("the index cannot cut documents: give Index.build or Index.load a chunker, such as "
+                             "functools.partial(chunking.structured, size=200)")
+        chunks = [chunk for document in documents for chunk in _cut(document, self.chunker)]
+        self._change({*checksums, *removed}, chunks, checksums)
+
+    def _change(self, leaving, new, checksums):
+        """Take out the chunks of the documents `leaving`, and put in the `new` ones."""
+        new = list(map(_checked, new))
+        stays = np.array([chunk["doc_id"] not in leaving for chunk in self.chunks], bool)
+        chunks = [*compress(self.chunks, stays), *new]
+        order = _order(chunks)
+        old_places, places = np.full(len(stays), -1), np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        old_places[stays], new_places = np.split(places, [len(order) - len(new)])
+        vectors, given = np.empty((len(order), self.vectors.shape[1]), np.float32), np.empty(len(order), bool)
+        vectors[new_places], given[new_places] = self._vectors(new)
+        vectors[old_places[stays]], given[old_places[stays]] = self.vectors[stays], self.given[stays]
+        tokens = (bm25.tokenize(searched_text(chunk)) for chunk in new)
+        postings = self.postings.changed(old_places, new_places, tokens)
+        for chunk in new:
+            chunk.pop("vector", None)
+        self.chunks, self.filters = (chunks := [chunks[number] for number in order]), filters.Filters(chunks)
+        self.vectors, self.given, self.postings = vectors, given, postings
+        kept = {doc_id: each for doc_id, each in self.documents.items() if doc_id not in leaving}
+        self.documents = {**kept, **dict.fromkeys(chunk["doc_id"] for chunk in new), **checksums}
+
+    def _vectors(self, new):
+        """(vectors [n_new, dim], given [n_new]) of chunks: their own, a known one of the same text, or embedded."""
+        rows, numbers_of = np.zeros((len(new), self.vectors.shape[1]), np.float32), {}
+        known = {searched_text(chunk): row for row, chunk in enumerate(self.chunks) if not self.given[row]}
+        for number, chunk in enumerate(new):
+            text = searched_text(chunk)
+            if "vector" in chunk:
+                rows[number] = _own_vector(chunk, rows.shape[1])
+            elif text in known:
+                rows[number] = self.vectors[known[text]]
+            else:
+                numbers_of.setdefault(text, []).append(number)
+        if numbers_of:
+            _warn_of_unseen([new[numbers[0]] for numbers in numbers_of.values()], self.embedder)
+            for numbers, row in zip(numbers_of.values(), self.embedder.encode(list(numbers_of), batch_size=1)):
+                rows[numbers] = row
+        for start in range(0, len(new), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            check_lengths(rows[some].astype(np.float64), "the vectors", [chunk["id"] for chunk in new[some]])
+        return rows, np.array(["vector" in chunk for chunk in new], bool)
+
+    def _check_known(self, doc_ids):
+        if unknown := doc_ids - self.documents.keys():
+            raise ValueError(f"the index has no document {_some(unknown)}")
 
 
-def cosine_top_k(query_vector, vectors, k, allowed=None):
-    """The k rows of `vectors` with the greatest cosine to `query_vector`, best first: (positions, scores).
+def searched_text(chunk):
+    """What is embedded and indexed of a chunk: its context, if it has one, and its text.
 
-    query_vector  one question [dim], or many [m, dim]
-    vectors       [n, dim]; whatever is not float32 is rounded to it first
-    positions     int64 [min(k, number allowed)], or [m, min(k, number allowed)]; equal scores: the lower position first
-    scores        float64, of the same shape
-
-    The result depends on nothing but the question and the allowed rows: not on the other questions, not on the order of
-    sums, not on what stands in forbidden rows. Raises ValueError for shapes that do not fit, k < 0, NaN or infinity in
-    a question or an allowed row, a question whose length is neither 1 nor 0, and a row like that if it comes near the
-    top; TypeError for a mask that is not boolean or vectors that are no numbers.
-
-    >>> from toy import QUERY_VECTOR, VECTORS
-    >>> positions, scores = cosine_top_k(QUERY_VECTOR, VECTORS, 3)
-    >>> positions.tolist(), scores.round(6).tolist()
-    ([0, 1, 3], [0.96, 0.8, 0.6])
-    >>> cosine_top_k(QUERY_VECTOR, VECTORS, 3, allowed=[False, True, True, True])[0].tolist()
-    [1, 3, 2]
+    >>> searched_text({"context": "From the leave policy.", "text": "Five days."})
+    'From the leave policy.\\n\\nFive days.'
     """
-    k = ranking.check_k(k)
-    query_vector, vectors = _check_shapes(query_vector, vectors)
-    queries = np.atleast_2d(query_vector)                              # [dim] -> [1, dim]
-    _check_lengths(queries.astype(np.float64), "query_vector", range(len(queries)))
-    positions = None if allowed is None else np.flatnonzero(ranking.check_mask(allowed, len(vectors)))
-    n_found = min(k, len(vectors) if positions is None else len(positions))
-    found, scores = np.empty((len(queries), n_found), np.int64), np.empty((len(queries), n_found))
-    for row, (query, rough) in enumerate(_rough_scores(queries, vectors)):
-        found[row], scores[row] = _best(query, rough, vectors, k, positions)
-    return (found[0], scores[0]) if query_vector.ndim == 1 else (found, scores)
+    return f"{chunk['context']}\n\n{chunk['text']}" if chunk.get("context") else chunk["text"]
 
 
-def rounding_error(dim, query_length, row_length=1 + LENGTH_TOLERANCE):
-    """By how much at most a float32 sum of `dim` products can miss the cosine, in whatever order it is added.
-
-    formula: rounding_error = dim * 2**-24 * query_length * row_length + dim * 2**-126
-
-    Jeannerod and Rump, "Improved error bounds for inner products in floating-point arithmetic" (SIAM J. Matrix Anal.
-    Appl. 34, 2013): the error is at most dim * u * sum(|q_i| * |v_i|), for any order. That sum is at most the product
-    of the lengths (Cauchy and Schwarz). The last term is for products too small for float32.
-    """
-    return dim * UNIT_ROUNDOFF * query_length * row_length + dim * SMALLEST_NORMAL
+def _place(chunk):
+    return chunk["doc_id"], chunk["position"]
 
 
-def exact_scores(query, rows):
-    """The cosine of `query` [dim] and each of `rows` [n, dim], all float64 made from float32: float64 [n].
-
-    Each is the float64 nearest to the true sum, as math.fsum's is (unless that lies within 1e-26 of the middle between
-    two: then it may be the other one), and depends on its own row alone.
-    """
-    products = rows * query                                            # exact: 24 bits times 24 bits fit into 53
-    # Beside a 6 there is no room for bits below 2^-50. Adding 6 rounds them off, taking it away leaves the high part of
-    # a product. High parts are multiples of 2^-50 and add up to less than 8: float64 holds each such sum exactly, in
-    # any order. The sum of the low parts is rounded, but far below: by at most dim^2 * 2^-104.
-    high = (products + 6.0) - 6.0
-    return high.sum(axis=1) + (products - high).sum(axis=1)            # [n, dim] -> [n]
+def _order(chunks):
+    """Numbers of the chunks by document and position. Raises ValueError if two have one id or one place."""
+    order = sorted(range(len(chunks)), key=lambda number: _place(chunks[number]))
+    for key in (lambda chunk: chunk["id"], _place):
+        seen = set()
+        for chunk in chunks:
+            if key(chunk) in seen:
+                raise ValueError(f"the chunk {chunk['id']!r} comes twice, or another one has its place in the document")
+            seen.add(key(chunk))
+    return order
 
 
-def _rough_scores(queries, vectors):
-    """Yield (query [dim], its float32 scores with all rows [n]), a block of questions at a time."""
-    step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))
-    for start in range(0, len(queries), step):
-        block = queries[start:start + step]
-        # Forbidden rows are multiplied too, which is faster than picking out the others; nobody reads their scores.
-        # What overflows, or is NaN, is noticed later where it is allowed, and is nobody's business where it is not.
-        with np.errstate(all="ignore"):
-            rough = block @ vectors.T                                  # [m, dim] @ [dim, n] -> [m, n]
-        yield from zip(block, rough)
+def _checked(chunk):
+    """A copy of a chunk. Raises TypeError or ValueError if it lacks what an index needs."""
+    for key, kind in (("id", str), ("doc_id", str), ("position", int), ("text", str)):
+        if not isinstance(chunk.get(key), kind):
+            raise TypeError(f"a chunk needs id, doc_id, position and text; {key} is {chunk.get(key)!r} in "
+                            f"{chunk.get('id')!r}")
+    filters.check(chunk)
+    return dict(chunk)
 
 
-def _best(query, rough, vectors, k, positions):
-    """The k best of one question, from its rough scores [n]: (positions, exact scores)."""
-    if positions is not None:
-        rough = rough[positions]                                       # [n] -> [n_allowed]
-    # NaN and infinity show in the smallest or the greatest
-    if not np.isfinite([rough.min(initial=0), rough.max(initial=0)]).all():
-        raise ValueError("an allowed row of vectors holds NaN, infinity, or numbers far too large for a unit vector")
-    query = query.astype(np.float64)
-    near = _within_reach(rough, k, rounding_error(len(query), math.sqrt(query @ query)))
-    if positions is not None:
-        near = positions[near]
-    scores = np.empty(len(near))
-    for start in range(0, len(near), ROWS_AT_ONCE):
-        chosen = near[start:start + ROWS_AT_ONCE]
-        rows = vectors[chosen].astype(np.float64)                      # [n_chosen, dim]
-        _check_lengths(rows, "vectors", chosen)
-        scores[start:start + ROWS_AT_ONCE] = np.clip(exact_scores(query, rows), -1, 1)
-    order = ranking.top_k(scores, k)
-    return near[order], scores[order]
+def _own_vector(chunk, dim):
+    vector = np.asarray(chunk["vector"])
+    if vector.shape != (dim,):
+        raise ValueError(f"the vector of chunk {chunk['id']!r} has the shape {vector.shape}, but the embedder makes "
+                         f"{dim} numbers: were both made by the same model?")
+    return vector
 
 
-def _within_reach(rough, k, error):
-    """Positions in `rough` [n] that may be among the k best although each score is off by up to `error`."""
-    if k >= len(rough):
-        return np.arange(len(rough))
-    if k == 0:
-        return np.arange(0)
-    kth_best = min(float(_kth_best(rough, k)), 1.0)                    # exact scores end at 1: what exceeds it ties
-    # subtle: twice the error. The k-th best may look too good by `error`, and one that beats it too bad by `error`.
-    reach = kth_best - 2 * error
-    if reach <= -1:                                                    # and they end at -1
-        return np.arange(len(rough))
-    return np.flatnonzero(rough >= np.nextafter(np.float32(reach), np.float32(-2)))    # float32(reach) may be above
+def _warn_of_unseen(chunks, embedder):
+    shares = chunking.unseen_shares(chunks, embedder)
+    if shares.any():
+        warnings.warn(f"{np.count_nonzero(shares)} of {len(chunks)} chunks are longer than the {embedder.max_tokens} "
+                      f"word pieces that {embedder.name} reads: up to {shares.max():.0%} of a chunk (on average of all "
+                      f"{shares.mean():.1%}) is missing from its vector; cut smaller chunks", stacklevel=5)
 
 
-def _kth_best(scores, k):
-    """The k-th greatest of `scores` [n], 1 <= k <= n.
-
-    Selecting among a million scores takes longer than reading them, so most are ruled out first: cut into 8 k blocks,
-    the k-th greatest of the blocks' maxima is reached by k scores at least, and nothing below it can be the k-th best.
-    """
-    size = len(scores) // (8 * k)
-    if size > 1:
-        maxima = scores[:8 * k * size].reshape(8 * k, size).max(axis=1)
-        scores = scores[scores >= np.partition(maxima, -k)[-k]]
-    return np.partition(scores, -k)[-k]
+def _listed(documents):
+    """(documents, {id: checksum}): the checksum of all that a document says, its metadata too."""
+    documents = list(documents)
+    checksums = {document["id"]: hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
+                 for document in documents}
+    if len(checksums) < len(documents):
+        raise ValueError("two documents have the same id")
+    return documents, checksums
 
 
-def _check_shapes(query_vector, vectors):
-    query_vector, vectors = _as_float32(query_vector, "query_vector"), _as_float32(vectors, "vectors")
-    if query_vector.ndim not in (1, 2):
-        raise ValueError("query_vector must be one vector [dim] or one row for each question [m, dim], not an array of "
-                         f"shape {query_vector.shape}")
-    if vectors.shape == (0,):
-        vectors = vectors.reshape(0, query_vector.shape[-1])           # an empty list: no rows
-    if vectors.ndim != 2:
-        raise ValueError(f"vectors must have one row for each chunk [n, dim], not the shape {vectors.shape}")
-    if query_vector.shape[-1] != vectors.shape[1]:
-        raise ValueError(f"the question's vector has {query_vector.shape[-1]} numbers, but vectors have "
-                         f"{vectors.shape[1]}: were they made by the same model?")
-    if not np.isfinite(query_vector).all():
-        raise ValueError("query_vector holds NaN, infinity, or numbers far too large for a unit vector")
-    return query_vector, vectors
+def _cut(document, chunker):
+    chunks = chunker(document)
+    if wrong := [chunk["doc_id"] for chunk in chunks if chunk["doc_id"] != document["id"]]:
+        raise ValueError(f"the chunker makes chunks of {wrong[0]!r} from the document {document['id']!r}")
+    return chunks
 
 
-def _as_float32(numbers, name):
-    numbers = np.asarray(numbers)
-    if numbers.size and numbers.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be real numbers, not {numbers.dtype}")
-    with np.errstate(over="ignore"):
-        return numbers.astype(np.float32, copy=False)
+def _some(ids):
+    return ", ".join(map(repr, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
-def _check_lengths(rows, name, positions):
-    """Raise ValueError unless each of `rows` [n, dim] has length 1 or is all zeros."""
-    lengths = np.sqrt((rows * rows).sum(axis=1))                       # [n, dim] -> [n]
-    wrong = np.flatnonzero((abs(lengths - 1) > LENGTH_TOLERANCE) & (lengths != 0))
-    if len(wrong):
-        raise ValueError(f"row {positions[wrong[0]]} of {name} has the length {lengths[wrong[0]]:.6g}, not 1: "
-                         "normalise first, row / sqrt(sum(row * row))")
+def _described(embedder):
+    """What tells a model from another: above all, what it makes of a text."""
+    [probe] = embedder.encode([PROBE], batch_size=1)
+    return {"name": str(embedder.name), "dimensions": embedder.dimensions, "max_tokens": embedder.max_tokens,
+            "probe": [float(number) for number in probe]}
+
+
+def _check_model(saved, embedder, folder):
+    now = _described(embedder)
+    # subtle: neither the name, which may be a folder's, nor the last digits, which differ between machines
+    if any(saved[key] != now[key] for key in ("dimensions", "max_tokens")) or not np.allclose(
+            saved["probe"], now["probe"], rtol=0, atol=1e-4):
+        models = [f"{each['name']} ({each['dimensions']} numbers, {each['max_tokens']} word pieces)"
+                  for each in (saved, now)]
+        raise ValueError(f"the index in {folder} was made with the model {models[0]}, whose vectors are not those of "
+                         f"{models[1]}: load it with that model, or embed all again: Index.build(chunks, embedder)")
 
 
 if __name__ == "__main__":
-    from toy import DOCUMENTS, QUERY_VECTOR, QUESTION, VECTORS
+    import functools
+    import tempfile
 
-    print(f"{QUESTION!r} is the vector {QUERY_VECTOR}")
-    for position, score in zip(*cosine_top_k(QUERY_VECTOR, VECTORS, 3)):
-        products = " + ".join(f"{q} * {v}" for q, v in zip(QUERY_VECTOR, VECTORS[position]))
-        print(f"{products} = {score:.2f}  {DOCUMENTS[position]!r}")
-    print("with document 0 forbidden:", cosine_top_k(QUERY_VECTOR, VECTORS, 3, [False, True, True, True])[0].tolist())
+    from toy import DOCUMENTS, QUESTION, Topics
 
-    random = np.random.default_rng(0).standard_normal((20_008, 384)).astype(np.float32)
-    rows = random / np.linalg.norm(random, axis=1, keepdims=True)
-    queries, vectors = rows[:8], rows[8:]
-    alone, in_a_batch = vectors @ queries[0], (vectors @ queries.T)[:, 0]      # [n, dim] @ [dim], [n, dim] @ [dim, 8]
-    print("\nwhy not just `vectors @ query`: asked alone or with seven other questions,", np.sum(alone != in_a_batch),
-          "of 20000 float32 cosines differ in their last bits;")
-    exact = [cosine_top_k(each, vectors, 20_000)[1] for each in (queries[0], queries)]
-    print("of those of cosine_top_k:", np.sum(exact[0] != exact[1][0]))
+    docs = [{"id": f"pets-{number}", "title": "", "text": text} for number, text in enumerate(DOCUMENTS)]
+    docs[1]["acl"] = ["vets"]
+    index = Index.build([], Topics(), functools.partial(chunking.structured, size=20))
+
+    def show(user, where=None):
+        """What both retrievers find."""
+        visible, allowed = index.visible(user), index.mask(user, where)
+        for name, found in (("dense", index.dense(QUESTION, 3, allowed)),
+                            ("lexical", index.lexical(QUESTION, 3, allowed, visible))):
+            hits = "  ".join(f"{index.chunks[position]['id']} {score:.4f}" for position, score in zip(*found))
+            print(f"    {user or 'anonymous':9} {name:8} {hits}")
+
+    print("added, updated, removed:", index.sync(docs))
+    print(f"{QUESTION!r}; only vets may see pets-1, {DOCUMENTS[1]!r}:")
+    show("vets")
+    show(None)
+    docs[1]["text"] = "the dog sleeps"
+    print("added, updated, removed:", index.sync(docs[:3]))
+    show("vets")
+    show(None)
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(folder)
+        index = Index.load(folder, Topics())
+    print("saved and loaded:")
+    show("vets", {"doc_id": ["pets-0", "pets-1"]})

@@ -56,7 +56,7 @@ class Embedder:
         """How many pieces `text` has, [CLS] and [SEP] included, without cutting."""
         return len(re.findall(r"\w{1,4}|[^\w\s]", text)) + 2
 
-    def encode(self, texts, kind="document"):
+    def encode(self, texts, kind="document", batch_size=None):
         """One unit vector for each text [n, 16]."""
         means = [self.token_vectors(text)[0].mean(axis=0) for text in texts]
         return np.array([mean / np.linalg.norm(mean) for mean in means], np.float32).reshape(-1, self.dimensions)
@@ -83,7 +83,7 @@ class Topics:
         """How many words `text` has, and two."""
         return len(text.split()) + 2
 
-    def encode(self, texts, kind="document"):
+    def encode(self, texts, kind="document", batch_size=None):
         """One unit vector for each text [n, 2]."""
         sums = np.array([self.token_vectors(text)[0].sum(axis=0) for text in texts]).reshape(-1, 2)
         return sums.astype(float) / np.linalg.norm(sums, axis=1, keepdims=True)

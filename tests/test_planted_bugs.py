@@ -134,6 +134,35 @@ BUGS = {
         ("(np.linalg.norm(mean) or 1)", "1", "late vectors not of length 1"),
         ("if chunk.get(\"context\")", "if False", "context not counted"),
     ],
+    "filters": [
+        ('return {"everyone", *groups}', "return {*groups}", "everyone forgotten"),
+        ("not groups.isdisjoint(acl)", "groups.issuperset(acl)", "all groups needed"),
+        ('chunk.get("acl", ["everyone"])', 'chunk.get("acl") or ["everyone"]', "nobody becomes everyone"),
+        ("mask &= np", "mask |= np", "conditions by or"),
+        ("mask, where = visible.copy(), dict", "mask, where = np.ones_like(visible), dict", "where forgets who may see"),
+        ("mask & (rank == newest[series])", "rank == newest[series]", "latest forgets the mask"),
+        ("np.maximum.at(newest, series[mask], rank[mask])", "np.maximum.at(newest, series, rank)", "hidden versions compete"),
+        ("mask & (rank == newest[series])", "mask & (rank >= newest[series] - 1)", "the last two versions"),
+        ("first <= found <= last", "first <= found < last", "last day left out"),
+        ("np.array([*map(test, values), False], bool)", "np.array([*map(test, values), True], bool)",
+         "without the field matches"),
+    ],
+    "postings": [
+        ("sorted({term", "list({term", "terms in any order"),
+        ("for term, number in self.vocabulary.items() if left[number]}", "for term in self.vocabulary}", "words that are gone stay"),
+        ("return keys[stays], index.counts[stays]", "return keys, index.counts", "nothing leaves"),
+        ("np.insert(counts, where, new_counts[order])", "np.insert(counts, where, new_counts)", "counts of another term"),
+        ("documents = places[index.documents] ", "documents = index.documents ", "places stay"),
+    ],
+    "index": [
+        ("order = _order(chunks)\n", "order = list(range(len(_order(chunks))))\n", "chunks in any order"),
+        ("if not self.given[row]}", "}", "a late vector given to another chunk"),
+        ("elif text in known:", "elif False:", "known texts embedded again"),
+        ("f\"{chunk['context']}\\n\\n{chunk['text']}\" if", "chunk['text'] if", "context ignored"),
+        ("self._mask(visible, \"visible\"))", "None)", "statistics of all"),
+        ("{*checksums, *removed}", "{*checksums}", "what is gone stays"),
+        ("self.documents.get(doc_id) != each", "doc_id not in self.documents", "changes not noticed"),
+    ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
 
