@@ -29,6 +29,7 @@ import numpy as np
 
 import bm25
 import chunking
+import encoder
 import filters
 import ranking
 import saving
@@ -209,7 +210,10 @@ class Index:
                 numbers_of.setdefault(text, []).append(number)
         if numbers_of:
             _warn_of_unseen([new[numbers[0]] for numbers in numbers_of.values()], self.embedder)
-            for numbers, row in zip(numbers_of.values(), self.embedder.encode(list(numbers_of), batch_size=1)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", encoder.TruncationWarning)               # said above, with the shares
+                vectors = self.embedder.encode(list(numbers_of), batch_size=1)
+            for numbers, row in zip(numbers_of.values(), vectors):
                 rows[numbers] = row
         for start in range(0, len(new), ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
