@@ -39,6 +39,7 @@ import vector_cache
 
 KINDS = ("query", "document")
 PORTION = 1000          # texts that are embedded before their vectors are put into the cache
+SHORT = 64              # word pieces of a text whose token vectors are kept as well: at most 100 KB
 
 # What well-known families were trained to see in front of a text; the first pattern that fits the name counts. Without
 # it they still answer, only worse, and nothing says so. A model's own settings (its "prompts") come before this table.
@@ -118,8 +119,20 @@ class Embedder:
         At most max_tokens word pieces; `dimensions` does not cut these vectors, and they have no particular length.
         """
         prefixed = self._prefixed(text, kind)
-        vectors, offsets = self._model.token_vectors(prefixed)
+        vectors, offsets = self._token_rows(prefixed)
         return vectors, np.maximum(offsets - (len(prefixed) - len(text)), 0)
+
+    def _token_rows(self, text):
+        """The model's own token_vectors, those of a short text from the cache: offsets are two more numbers a row."""
+        if self.cache is None:
+            return self._model.token_vectors(text)
+        key, dim = vector_cache.key_of(f"word pieces, {self._model.identity}", "", text), self._model.dimensions
+        for rows in self.cache.get([key], dim + 2, many=True).values():                    # [n_tokens, dim + 2]
+            return np.ascontiguousarray(rows[:, :dim]), rows[:, dim:].astype(int)
+        vectors, offsets = self._model.token_vectors(text)
+        if len(vectors) <= SHORT and len(text) < 2**24:                # float32 holds whole numbers up to there
+            self.cache.put({key: np.hstack([vectors, offsets])})
+        return vectors, offsets
 
     def count_tokens(self, text, kind="document"):
         """How many word pieces `text` has, specials and prefix included, without cutting: compare with max_tokens."""

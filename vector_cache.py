@@ -6,6 +6,7 @@ vector is never out of date; at worst it is never asked for again.
 
     key      SHA-256 of model, prefix and text                       32 bytes
     vector   dim numbers of four bytes (float32), one after another  toy: (0.6, 0.8) -> 9a 99 19 3f cd cc 4c 3f
+             or several such vectors under one key: those of the word pieces of a short text
     check    CRC-32 of key and vector: has a bit changed since?      toy, of the key b"k": 0x0dbf98ce
     mark     a number in the file's head that says: this is such a cache, and none of another kind ("RAG1")
 
@@ -16,8 +17,7 @@ A cache may be slow or forgetful, but neither wrong nor in the way. A file that 
 never deleted, and a new one begun; a row that does not pass its check is not there; where nothing can be read or
 written (no permission, full disk, locked for ten seconds) all goes on without. Each of these is a CacheWarning.
 
-Not here: vectors of word pieces (a few hundred times as many numbers; computing them is quick enough), forgetting by
-age (clear() forgets all), pickle, which runs whatever a foreign file tells it to.
+Not here: forgetting by age (clear() forgets all), pickle, which runs whatever a foreign file tells it to.
 """
 
 import contextlib
@@ -85,17 +85,17 @@ class VectorCache:
         self.path = Path(path).expanduser()
         self._given_up = set()                                         # "read", "write": not tried again
 
-    def get(self, keys, dim):
-        """{key: vector float32 [dim]} of those keys whose vectors are there and pass their check."""
+    def get(self, keys, dim, many=False):
+        """{key: vector float32 [dim]} of those keys whose vectors are there and pass their check; many: [n, dim]."""
         ask = "SELECT key, vector, crc FROM vectors WHERE key = ?"
         rows = self._do("read", lambda file: [row for key in dict.fromkeys(keys) for row in file.execute(ask, (key,))])
-        found = {key: vector for key, *row in rows or () if (vector := _checked(key, *row, dim)) is not None}
+        found = {key: vector for key, *row in rows or () if (vector := _checked(key, *row, dim, many)) is not None}
         if damaged := len(rows or ()) - len(found):
             _warn(f"{damaged} of {len(rows)} vectors in {self.path} are damaged: they are computed again")
         return found
 
     def put(self, vectors):
-        """Keep `vectors`, {key: vector float32 [dim]}, all or none. What holds NaN or infinity is not kept."""
+        """Keep `vectors`, {key: vector float32 [dim] or [n, dim]}, all or none; but not what holds NaN or infinity."""
         kept = [(key, _bytes(vector)) for key, vector in vectors.items() if np.isfinite(vector).all()]
         rows = [(key, vector, zlib.crc32(key + vector)) for key, vector in kept]
         self._do("write", lambda file: file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows))
@@ -139,6 +139,7 @@ class VectorCache:
         if self.path.is_file() and self._head() not in (b"", b"SQLite format 3\0"):
             raise _OtherFile("it is no database")
         with contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as file:
+            file.execute("PRAGMA synchronous = OFF")                   # a power cut may damage it: that is noticed
             file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             [mark], [tables] = (file.execute(question).fetchone() for question in (
                 "PRAGMA application_id", "SELECT count(*) FROM sqlite_master"))
@@ -184,11 +185,14 @@ def _bytes(vector):
     return np.asarray(vector, "<f4").tobytes()                         # "<": the lowest byte first, on any machine
 
 
-def _checked(key, vector, crc, dim):
-    """The vector of a row, or None if the row cannot be what `put` wrote."""
-    if not isinstance(vector, bytes) or len(vector) != 4 * dim or zlib.crc32(key + vector) != crc:
+def _checked(key, vector, crc, dim, many=False):
+    """The vector of a row, or vectors, or None if the row cannot be what `put` wrote."""
+    if not isinstance(vector, bytes) or zlib.crc32(key + vector) != crc:
+        return None
+    if len(vector) % (4 * dim) if many else len(vector) != 4 * dim:
         return None
     numbers = np.frombuffer(vector, "<f4").astype(np.float32)          # a copy: these may be changed
+    numbers = numbers.reshape(-1, dim) if many else numbers
     return numbers if np.isfinite(numbers).all() else None
 
 

@@ -339,10 +339,36 @@ def test_without_a_cache_all_is_embedded(bert, monkeypatch):
     assert counting.texts == ["cat", "cat"] and plain.cache is None
 
 
+@pytest.mark.parametrize("backend", embedding.BACKENDS)
+def test_token_vectors_of_short_texts_are_kept(bert, path, monkeypatch, backend):
+    plain = embedding.load_embedder(bert, backend, prefixes={"query": "query : "})
+    cached = [embedding.load_embedder(bert, backend, cache=path, prefixes={"query": "query : "}) for _ in range(2)]
+    monkeypatch.setattr(embedding, "SHORT", 12)
+    for text, kind in (("the cat 👍 sat", "document"), ("the cat", "query"), ("", "query"), ("cat " * 11, "document")):
+        expected, offsets = plain.token_vectors(text, kind)
+        for each in cached:                                            # computed, then found
+            found, places = each.token_vectors(text, kind)
+            assert found.tolist() == expected.tolist() and places.tolist() == offsets.tolist()
+            assert found.dtype == np.float32 and places.dtype.kind == "i"
+    assert cached[0].cache.size().entries == 3                         # 13 word pieces are too many
+    cached[0].encode(["the cat 👍 sat"])
+    assert cached[0].cache.size().entries == 4                         # a vector of the same text is another thing
+
+
 def test_known_texts_need_no_weights(bert, path, monkeypatch):
-    vectors = embedding.load_embedder(bert, cache=path).encode(["cat", "dog"])
+    embedder = embedding.load_embedder(bert, cache=path)
+    vectors, tokens = embedder.encode(["cat", "dog"]), embedder.token_vectors("cat")[0]
     monkeypatch.setattr(encoder, "Encoder", lambda folder: pytest.fail("the weights were read"))
-    assert embedding.load_embedder(bert, cache=path).encode(["dog", "cat"]).tolist() == vectors[::-1].tolist()
+    again = embedding.load_embedder(bert, cache=path)
+    assert again.encode(["dog", "cat"]).tolist() == vectors[::-1].tolist()
+    assert again.token_vectors("cat")[0].tolist() == tokens.tolist()
+
+
+@pytest.mark.parametrize("n, many, whole", [(2, False, True), (4, False, False), (4, True, True), (0, True, True), (3, True, False)])
+def test_lengths(cache, n, many, whole):
+    cache.put({OTHER: np.ones(n, np.float32)})
+    with warnings.catch_warnings(record=not whole):
+        assert len(cache.get([OTHER], 2, many)) == whole
 
 
 @pytest.fixture
@@ -472,7 +498,7 @@ def test_a_key_without_the_model_is_caught(bert, path, change, monkeypatch):
 
 
 def test_a_row_without_a_check_is_caught(cache, path, monkeypatch):
-    monkeypatch.setattr(vector_cache, "_checked", lambda key, vector, crc, dim: np.frombuffer(vector, "<f4"))
+    monkeypatch.setattr(vector_cache, "_checked", lambda key, vector, crc, dim, many: np.frombuffer(vector, "<f4"))
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         test_rows_that_changed_places(cache, path)
 
