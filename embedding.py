@@ -161,8 +161,8 @@ def load_embedder(name="all-MiniLM-L6-v2", backend=None, cache=None, *, dimensio
                 overrides the table PREFIXES; "" for none
 
     Raises FileNotFoundError if the weights are nowhere (with the ways to get them), ValueError if they are damaged or
-    incomplete, for a backend that is unknown or cannot run the model (encoder.UnsupportedModel, which says why), and
-    for dimensions that the model does not have.
+    incomplete, for a backend that is unknown or cannot run the model (model_files.UnsupportedModel says why), and for
+    dimensions that the model does not have.
 
     >>> embedder = load_embedder()
     >>> vectors = embedder.encode(["a cat sits on a mat", "a kitten lies on a rug", "interest rates rise"])
@@ -186,7 +186,7 @@ def _load_model(folder, backend, lazy):
     if backend is None:
         try:
             return NumpyModel(folder, lazy)
-        except encoder.UnsupportedModel:
+        except model_files.UnsupportedModel:
             backend = "sentence-transformers"
     return BACKENDS[backend](folder, lazy)
 
@@ -262,8 +262,9 @@ class NumpyModel:
             self.encoder                                               # read now, so that damage is noticed now
 
     def _look(self):
-        # subtle: who changes encoder.py wants to see what that changes, not the vectors of the day before
-        return f"numpy {model_files.sha256_of(encoder.__file__)} {model_files.fingerprint(self.folder)}"
+        # subtle: who changes the code wants to see what that changes, not the vectors of the day before
+        code = " ".join(map(model_files.sha256_of, (encoder.__file__, model_files.__file__)))
+        return f"numpy {code} tokenizers {version('tokenizers')} {model_files.fingerprint(self.folder)}"
 
     @functools.cached_property
     def encoder(self):

@@ -42,7 +42,6 @@ from tqdm import tqdm
 
 import model_files
 import ranking
-from model_files import UnsupportedModel, read_settings
 
 BATCH = 2048            # word pieces in a batch: enough for fast products, and its arrays stay near the cache
 BLOCK = 32768           # numbers that are worked on at a time where each is touched many times: 128 KB
@@ -239,6 +238,7 @@ def attend(qkv, runs, n_heads):
     for start, n_texts, length in runs:
         rows, shape = slice(start, start + n_texts * length), (n_texts, length, -1, n_heads, dim // n_heads)
         views = qkv[rows].reshape(shape).transpose(2, 0, 3, 1, 4)      # -> [3, n_texts, n_heads, length, d]
+        # subtle: both are views, so what is written to `out` is written to `attended`; -1 is 3 above, here 1
         [out] = attended[rows].reshape(shape).transpose(2, 0, 3, 1, 4)
         step = max(1, 8 * BLOCK // (n_texts * length * length))        # heads at a time
         for first in range(0, n_heads, step):
@@ -297,13 +297,13 @@ class Bert:
         self.layers = [self._layer(f"encoder.layer.{number}.", dim, inner) for number in range(n_layers)]
         if extra := [name for name in self.stored if name.startswith("encoder.layer.")]:
             raise ValueError(f"{folder} holds the weights {min(extra)}, for which its config.json has no place")
-        self.shape = n_heads, config["layer_norm_eps"]
+        self.n_heads, self.epsilon = n_heads, config["layer_norm_eps"]
         self.define, self.activate = ACTIVATIONS[config["hidden_act"]]
         self.tokenizer = model_files.read_tokenizer(folder, n_pieces)
         self.max_tokens = model_files.max_tokens(folder, n_places)
 
     def _take(self, name, *shape):
-        weights = self.stored.pop(name, np.empty(0))
+        weights = self.stored.pop(name, np.empty(0))                   # (0,) is the shape of what is missing
         if weights.shape != shape:
             raise ValueError(f"{self.folder}: {name} must have the shape {shape}, not {weights.shape}: wrong weights")
         return weights
@@ -319,16 +319,17 @@ class Bert:
 
     def states(self, ids, types):
         """By definition: `hidden` of one text, before the first layer and after each, [n_tokens, dim] every time."""
-        hidden = layer_norm(embed(ids, np.arange(len(ids)), types, *self.tables), *self.norm, self.shape[1])
-        return list(itertools.accumulate(self.layers, initial=hidden, func=lambda hidden, layer: layer_by_definition(
-            hidden, layer, *self.shape, self.define)))
+        states = [layer_norm(embed(ids, np.arange(len(ids)), types, *self.tables), *self.norm, self.epsilon)]
+        for layer in self.layers:
+            states.append(layer_by_definition(states[-1], layer, self.n_heads, self.epsilon, self.define))
+        return states
 
     def forward(self, ids, types, runs):
         """The last `hidden` of the texts of a batch, one after another: float32 [n_tokens, dim]."""
         places = np.concatenate([np.tile(np.arange(length), n_texts) for _, n_texts, length in runs])
-        hidden = layer_norm(embed(ids, places, types, *self.tables), *self.norm, self.shape[1])
+        hidden = layer_norm(embed(ids, places, types, *self.tables), *self.norm, self.epsilon)
         for layer in self.layers:
-            hidden = fast_layer(hidden, runs, layer, *self.shape, self.activate)
+            hidden = fast_layer(hidden, runs, layer, self.n_heads, self.epsilon, self.activate)
         return hidden
 
     def _read(self, texts, what="texts"):
@@ -385,15 +386,16 @@ def for_each(work, batches):
 
 
 def _read_config(path):
-    config = read_settings(path)
+    config = model_files.read_settings(path)
     here = {"model_type": ["bert"], "position_embedding_type": ["absolute", None], "is_decoder": [False, None],
             "hidden_act": ACTIVATIONS}
-    if other := [f"{name} {config.get(name)!r}" for name, known in here.items() if config.get(name) not in known]:
-        raise UnsupportedModel(f"{path} asks for {', '.join(other)}, not here: try backend='sentence-transformers'")
+    if other := [f"{name} {config.get(name)!r}" for name, known in here.items() if config.get(name) not in list(known)]:
+        raise model_files.UnsupportedModel(f"{path} asks for {', '.join(other)}: try backend='sentence-transformers'")
     model_files.check_formats(path.parent)
-    counts = [config.get(name) for name in COUNTS]
-    if not all(isinstance(n, int) and n > 0 for n in counts) or counts[0] % counts[1] or "layer_norm_eps" not in config:
-        raise ValueError(f"{path}: layer_norm_eps is missing, or {', '.join(COUNTS)} cannot be {counts}")
+    counts, epsilon = [config.get(name) for name in COUNTS], config.get("layer_norm_eps")
+    if not all(isinstance(n, int) and n > 0 for n in counts) or counts[0] % counts[1] or not (
+            isinstance(epsilon, float) and 0 < epsilon < 1):
+        raise ValueError(f"{path}: layer_norm_eps cannot be {epsilon!r}, or {', '.join(COUNTS)} cannot be {counts}")
     return config
 
 
@@ -429,7 +431,8 @@ class Encoder(Bert):
         Warns (TruncationWarning) of texts with more than max_tokens word pieces, whose rest is not read. Raises
         TypeError for a bare string or for texts that are no strings.
         """
-        texts = [prefix + text for text in check_texts(texts)]
+        batch_size = None if batch_size is None else ranking.check_k(batch_size, least=1, name="batch_size")
+        texts = check_texts(prefix + text for text in check_texts(texts))
         pieces = [cut(each.ids, self.max_tokens) for each in self._read(texts)]
         vectors = self.run([(ids, [0] * len(ids)) for ids in pieces], self._pool, self.dimensions, batch_size)
         return unit(vectors) if self.normalize else vectors
@@ -461,11 +464,10 @@ def limits(folder):
 
 def _steps(folder):
     """(the transformer's folder, the pooling, whether to normalise) by modules.json."""
-    steps = read_settings(folder / "modules.json")
-    kinds = [step["type"].split(".")[-1] for step in steps]            # such as sentence_transformers.models.Pooling
-    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        raise UnsupportedModel(f"{folder}: here are a transformer, a pooling and a normalisation, not {kinds}")
-    return folder / steps[0]["path"], _pooling(read_settings(folder / steps[1]["path"] / "config.json")), len(kinds) > 2
+    kinds, paths = zip(*model_files.read_steps(folder) or [("none", folder)])
+    if kinds not in (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize")):
+        raise model_files.UnsupportedModel(f"{folder}: here are Transformer, Pooling and Normalize, not {list(kinds)}")
+    return paths[0], _pooling(model_files.read_settings(paths[1] / "config.json")), len(kinds) > 2
 
 
 def _pooling(settings):
@@ -473,7 +475,7 @@ def _pooling(settings):
     flags = [name.split("_")[2] for name in settings if name.startswith("pooling_mode_") and settings[name] is True]
     way = settings.get("pooling_mode") or " and ".join(flags)
     if way not in POOLINGS or not settings.get("include_prompt", True):
-        raise UnsupportedModel(f"here are the poolings {' and '.join(POOLINGS)} with the prompt, but not {settings}")
+        raise model_files.UnsupportedModel(f"here are the poolings {' and '.join(POOLINGS)}, but not {settings}")
     return POOLINGS[way]
 
 
@@ -485,7 +487,7 @@ class CrossEncoder(Bert):
 
     def __init__(self, folder):
         super().__init__(folder)
-        self.n_labels, dim = len(self.config.get("id2label") or "01"), self.config["hidden_size"]    # BERT's default: 2
+        self.n_labels, dim = len(self.config.get("id2label") or ["0", "1"]), self.config["hidden_size"]
         if self.config.get("architectures") != ["BertForSequenceClassification"] or len(self.tables[2]) < 2:
             raise ValueError(f"{folder} holds a model of the kind {self.config.get('architectures')}: no cross-encoder")
         self.pooler = self._pair("pooler.dense", dim, dim)             # [dim, dim]
@@ -532,7 +534,7 @@ def longest_first(n_a, n_b, room):
 
 def check_texts(texts):
     """`texts` as a list. Raises TypeError unless they are strings, ValueError for half a character (a surrogate)."""
-    if isinstance(texts, (str, bytes)):
+    if isinstance(texts, (str, bytes, dict)):
         raise TypeError("texts must be a list of strings: for one text write [text]")
     for number, text in enumerate(texts := list(texts)):
         if not isinstance(text, str):
@@ -556,7 +558,7 @@ def first_head(encoder, text):
     encoding = encoder.tokenizer.encode(text)
     ids, tokens = (cut(each, encoder.max_tokens) for each in (encoding.ids, encoding.tokens))
     states = encoder.states(ids, [0] * len(ids))
-    [queries, keys, _], *_ = heads_of(states[-2], encoder.layers[-1], encoder.shape[0])    # [n_tokens, d]
+    [queries, keys, _], *_ = heads_of(states[-2], encoder.layers[-1], encoder.n_heads)    # [n_tokens, d]
     return tokens, attention(queries, keys, np.eye(len(ids))), states                      # shares of the unit matrix
 
 
@@ -607,4 +609,4 @@ if __name__ == "__main__":
     elif sys.argv[1:] == ["--picture"]:
         draw(Encoder(folder), Path(__file__).parent / "results" / "attention.png")
     else:
-        show(Encoder(folder), *sys.argv[1:])
+        show(Encoder(folder), " ".join(sys.argv[1:]) or "birds fly")

@@ -134,26 +134,49 @@ def reading(path):
         raise ValueError(f"{path} is damaged or of another kind ({error}): get the model again") from error
 
 
-def read_settings(path):
-    """The content of a model's JSON file, a dict or a list. Raises ValueError if it is missing or damaged."""
+def read_settings(path, kind=dict):
+    """The content of a model's JSON file, of that kind. Raises ValueError if it is missing, damaged or of another."""
     if not path.is_file():
         raise ValueError(f"{path.parent} holds no {path.name}: it is incomplete, or another kind of model")
     with reading(path):
         settings = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(settings, (dict, list)):
+        if not isinstance(settings, kind):
             raise ValueError(f"it holds {settings!r:.40}")
         return settings
 
 
+def read_steps(folder):
+    """The steps of a sentence encoder, [(type, folder)], by its modules.json; the types without their modules."""
+    steps = read_settings(Path(folder) / "modules.json", list)
+    with reading(Path(folder) / "modules.json"):
+        return [(str(step["type"]).split(".")[-1], Path(folder) / step["path"]) for step in steps]
+
+
 def read_weights(folder):
-    """{name: float32 array} of all *.safetensors in the folder, without a "bert." in front of the names."""
-    from safetensors.numpy import load_file
+    """{name: float32 array} of all *.safetensors in the folder, without a "bert." in front of the names.
+
+    Raises ValueError for damaged ones, NaN and infinity, UnsupportedModel for numbers that NumPy does not know.
+    """
+    from safetensors import safe_open
 
     weights = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
-        with reading(path):
-            weights |= load_file(path)
-    return {name.removeprefix("bert."): array.astype(np.float32, copy=False) for name, array in weights.items()}
+        with reading(path), safe_open(path, "numpy") as file:
+            names = [name for name in file.keys() if not name.endswith("position_ids")]    # whole numbers, not needed
+            other = {file.get_slice(name).get_dtype() for name in names} - {"F16", "F32", "F64"}
+            if not other:
+                weights |= {name: file.get_tensor(name).astype(np.float32, copy=False) for name in names}
+        if other:
+            raise UnsupportedModel(f"{path} holds numbers of the kind {', '.join(other)}, which NumPy does not know or "
+                                   "which are no weights: try backend='sentence-transformers'")
+    if bad := [name for name, array in weights.items() if not np.isfinite(array).all()]:
+        raise ValueError(f"the weights in {folder} are damaged: {min(bad)} holds NaN or infinity")
+    old_names = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    return {_renamed(name.removeprefix("bert."), old_names): array for name, array in weights.items()}
+
+
+def _renamed(name, old_names):
+    return next((name.removesuffix(old) + new for old, new in old_names.items() if name.endswith(old)), name)
 
 
 def read_tokenizer(folder, n_rows):
@@ -167,7 +190,7 @@ def read_tokenizer(folder, n_rows):
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    n_pieces = tokenizer.get_vocab_size()                              # a table may be filled up to a round number
+    n_pieces = 1 + max(tokenizer.get_vocab().values(), default=0)      # a table may be filled up to a round number
     if not 0 <= n_rows - n_pieces < 1000 or len(tokenizer.encode("").ids) != 2:
         raise ValueError(f"the tokenizer in {folder} does not fit the model: it has {n_pieces} word pieces, the model "
                          f"{n_rows}; around a text it puts {tokenizer.encode('').tokens}")
@@ -179,6 +202,9 @@ def max_tokens(folder, n_places):
     settings = next(map(read_settings, sorted(folder.glob("sentence_*config.json"))), {})
     if settings.get("do_lower_case"):
         raise UnsupportedModel(f"{folder} asks for do_lower_case, not here: try backend='sentence-transformers'")
+    path = folder / "tokenizer_config.json"
+    if path.is_file() and read_settings(path).get("truncation_side", "right") != "right":
+        raise UnsupportedModel(f"{path} asks to cut texts at their beginning: try backend='sentence-transformers'")
     limit = settings.get("max_seq_length")
     if limit is None:
         limit = min(n_places, read_settings(folder / "tokenizer_config.json").get("model_max_length", n_places))
@@ -233,16 +259,16 @@ def check_embedder_files(folder):
     Without modules.json nobody knows how word pieces become one vector, without sentence_bert_config.json how many are
     read; the library would guess both, without a word.
     """
-    steps = read_settings(Path(folder) / "modules.json")
-    if not steps or not steps[0]["type"].endswith("Transformer"):
+    steps = read_steps(folder)
+    if not steps or steps[0][0] != "Transformer":
         raise ValueError(f"the model in {folder} is no transformer, so it has no vectors for its word pieces")
-    first = Path(folder) / steps[0]["path"]
+    first = steps[0][1]
     check_files(first)
     if not list(first.glob("sentence_*config.json")):
         raise ValueError(f"{first} holds no sentence_bert_config.json: it is incomplete")
-    for step in steps[1:]:
-        if not step["type"].endswith("Normalize"):                     # which has no settings
-            read_settings(Path(folder) / step["path"] / "config.json")
+    for kind, path in steps[1:]:
+        if kind != "Normalize":                                        # which has no settings
+            read_settings(path / "config.json")
 
 
 # -- Without remarks ---------------------------------------------------------------------------------------------------

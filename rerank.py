@@ -137,7 +137,7 @@ def _load_cross_encoder(folder, backend):
         raise ValueError(f"{folder} holds a model of the kind {', '.join(kinds) or 'unknown'}: no cross-encoder")
     try:
         model = (_LibraryCrossEncoder if backend == "sentence-transformers" else encoder.CrossEncoder)(folder)
-    except encoder.UnsupportedModel:
+    except model_files.UnsupportedModel:
         if backend == "numpy":
             raise
         model = _LibraryCrossEncoder(folder)

@@ -126,8 +126,10 @@ class VectorCache:
                     return None
                 with self._transaction(what == "write") as file:
                     return work(file) if file else None
-            except (sqlite3.Error, OSError, _OtherFile) as error:
-                useless = isinstance(error, _OtherFile) or getattr(error, "sqlite_errorcode", 0) & 0xFF in USELESS
+            # subtle: of a damaged file sqlite3 cannot even read its own error message (UnicodeError)
+            except (sqlite3.Error, UnicodeError, OSError, _OtherFile) as error:
+                useless = (isinstance(error, (UnicodeError, _OtherFile))
+                           or getattr(error, "sqlite_errorcode", 0) & 0xFF in USELESS)
                 if not (useless and attempt == "first" and self._set_aside(number, error)):
                     self._given_up |= {what, "write"}
                     _warn(f"the cache {self.path} cannot be {'written' if what == 'write' else 'read'} ({error}): "
@@ -139,6 +141,7 @@ class VectorCache:
         if self.path.is_file() and self._head() not in (b"", b"SQLite format 3\0"):
             raise _OtherFile("it is no database")
         with contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as file:
+            file.text_factory = bytes                                  # subtle: a flipped bit makes a text of a vector
             file.execute("PRAGMA synchronous = OFF")                   # a power cut may damage it: that is noticed
             file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             [mark], [tables] = (file.execute(question).fetchone() for question in (
@@ -164,17 +167,24 @@ class VectorCache:
         """Rename the file, unless another process has done so and begun a new one. True if it can be tried again."""
         if self._inode() != number:
             return True
-        names = (Path(f"{self.path}.set-aside-{n}") for n in itertools.count(1))
-        aside = next(name for name in names if not name.exists())
         try:
+            aside = self._linked_aside()
+            os.unlink(self.path)
             # subtle: SQLite would take the old file's journal for the new one's, so it goes too
-            for end in ("-journal", "-wal", "-shm", ""):
+            for end in ("-journal", "-wal", "-shm"):
                 if os.path.exists(f"{self.path}{end}"):
                     os.rename(f"{self.path}{end}", f"{aside}{end}")
         except OSError:
             return False
         _warn(f"{self.path} is damaged or no cache of vectors ({reason}): it is now {aside}, and a new one is begun")
         return True
+
+    def _linked_aside(self):
+        """A second name for the file. Unlike a renaming, a link never writes over what another process put there."""
+        for n in itertools.count(1):
+            with contextlib.suppress(FileExistsError):
+                os.link(self.path, f"{self.path}.set-aside-{n}")
+                return f"{self.path}.set-aside-{n}"
 
 
 def _warn(message):

@@ -18,7 +18,8 @@ from pytest import approx
 
 import documents
 import encoder
-from encoder import CrossEncoder, Encoder, TruncationWarning, UnsupportedModel
+from encoder import CrossEncoder, Encoder, TruncationWarning
+from model_files import UnsupportedModel
 
 TEXTS = ["the cat sat on the mat", "", "birds fly", "a dog chased the cat " * 20, "naïve 👍 日本 x", "zzz", "the quick dog"]
 
@@ -379,7 +380,7 @@ def test_half_a_character(small):
 
 
 @pytest.mark.parametrize("file, settings, message", [
-    ("config.json", dict(model_type="distilbert"), "model_type 'distilbert', not here"),
+    ("config.json", dict(model_type="distilbert"), "model_type 'distilbert'"),
     ("config.json", dict(position_embedding_type="relative_key"), "position_embedding_type"),
     ("config.json", dict(hidden_act="silu"), "hidden_act 'silu'"), ("config.json", dict(is_decoder=True), "is_decoder"),
     ("1_Pooling/config.json", dict(pooling_mode_mean_tokens=False, pooling_mode_max_tokens=True), "poolings mean and cls"),
@@ -454,3 +455,71 @@ def test_lesson(capsys, monkeypatch):
     assert re.search(r"##ara \|.{4}\| \d+ \d+ \d+ \d+", printed)
     close, far = map(float, re.search(r"cosine ([\d.]+) with .*, (-?[\d.]+) with", printed).groups())
     assert close > 0.5 > 0.1 > far
+
+
+# -- Settings and weights that are not what they should be -------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(random_bert, tmp_path):
+    return shutil.copytree(random_bert(), tmp_path / "copy")
+
+
+def change(path, **settings):
+    path.write_text(json.dumps({**(json.loads(path.read_text()) if path.is_file() else {}), **settings}))
+
+
+@pytest.mark.parametrize("name, content, message", [
+    ("config.json", [], "config.json is damaged"), ("1_Pooling/config.json", [1], "config.json is damaged"),
+    ("modules.json", [1], "modules.json is damaged"), ("modules.json", [{}], "modules.json is damaged"),
+    ("modules.json", {"a": 1}, "modules.json is damaged"), ("sentence_bert_config.json", [], "is damaged")])
+def test_settings_of_another_kind_are_refused(folder, name, content, message):
+    (folder / name).write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        Encoder(folder)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", None, -5.0, 0.0, 5.0])
+def test_an_impossible_epsilon_is_refused(folder, epsilon):
+    change(folder / "config.json", layer_norm_eps=epsilon)
+    with pytest.raises(ValueError, match="layer_norm_eps cannot be"):
+        Encoder(folder)
+
+
+def test_what_only_the_library_can_run_is_said_to_be_unsupported(folder):
+    change(folder / "config.json", hidden_act=["gelu"])
+    with pytest.raises(UnsupportedModel, match="hidden_act"):
+        Encoder(folder)
+    change(folder / "config.json", hidden_act="gelu")
+    change(folder / "tokenizer_config.json", truncation_side="left")
+    with pytest.raises(UnsupportedModel, match="at their beginning"):
+        Encoder(folder)
+
+
+def rewrite(folder, edit):
+    from safetensors.numpy import load_file, save_file
+    weights = load_file(folder / "model.safetensors")
+    save_file(edit(weights), folder / "model.safetensors")
+
+
+def test_old_names_of_norms_are_known(folder):
+    expected = Encoder(folder).encode(["the cat sat"])
+    rewrite(folder, lambda weights: {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+        "LayerNorm.bias", "LayerNorm.beta"): array for name, array in weights.items()})
+    assert (Encoder(folder).encode(["the cat sat"]) == expected).all()
+
+
+def test_weights_that_are_no_numbers_are_refused(folder):
+    rewrite(folder, lambda weights: {name: np.where(array > 0.5, np.nan, array) for name, array in weights.items()})
+    with pytest.raises(ValueError, match="holds NaN or infinity"):
+        Encoder(folder)
+    rewrite(folder, lambda weights: {name: np.nan_to_num(array).astype(np.int8) for name, array in weights.items()})
+    with pytest.raises(UnsupportedModel, match="I8"):
+        Encoder(folder)
+
+
+def test_a_prefix_with_half_a_character_and_a_batch_of_none_are_refused(folder):
+    with pytest.raises(ValueError, match="half a character"):
+        Encoder(folder).encode(["a"], prefix="\ud83d")
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
+        Encoder(folder).encode(["a"], batch_size=0)

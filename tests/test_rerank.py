@@ -234,7 +234,7 @@ def test_a_backend_that_is_none_or_cannot(cross_encoder, tmp_path):
     folder = shutil.copytree(cross_encoder, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "silu"}))
-    with pytest.raises(ValueError, match="hidden_act 'silu', not here: try backend='sentence-transformers'"):
+    with pytest.raises(ValueError, match="hidden_act 'silu': try backend='sentence-transformers'"):
         rerank.cross_encoder_scorer(folder, backend="numpy")
     by_default, on_request = (rerank.cross_encoder_scorer(folder, backend=backend) for backend in (None, "sentence-transformers"))
     assert by_default(QUESTION, PAIRS).tolist() == on_request(QUESTION, PAIRS).tolist()

@@ -507,3 +507,38 @@ def test_a_fingerprint_of_names_alone_is_caught(bert, path, change, monkeypatch)
     monkeypatch.setattr(model_files, "sha256_of", lambda path: "")
     with pytest.raises(AssertionError):
         test_another_model_has_other_vectors(bert, path, change, other_setting)
+
+
+# -- Damage of single bits ---------------------------------------------------------------------------------------------
+
+
+def test_a_flipped_bit_in_the_schema_sets_the_file_aside(tmp_path):
+    cache = vector_cache.VectorCache(tmp_path / "v.sqlite")
+    cache.put({b"k" * 32: np.float32([0.6, 0.8])})
+    damaged = bytearray(cache.path.read_bytes())
+    damaged[damaged.find(b"CREATE TABLE") + 2] ^= 0x80
+    cache.path.write_bytes(damaged)
+    with pytest.warns(vector_cache.CacheWarning, match="set-aside-1"):
+        assert vector_cache.VectorCache(cache.path).get([b"k" * 32], 2) == {}
+    assert (tmp_path / "v.sqlite.set-aside-1").read_bytes() == bytes(damaged)
+
+
+def test_a_vector_that_became_a_text_costs_only_itself(tmp_path):
+    cache = vector_cache.VectorCache(tmp_path / "v.sqlite")
+    cache.put({b"a": np.float32([0.6, 0.8]), b"b": np.float32([0.8, 0.6])})
+    import sqlite3
+    with sqlite3.connect(cache.path) as file:
+        file.execute("UPDATE vectors SET vector = cast(x'ff00fe' AS text) WHERE key = ?", (b"a",))
+    file.close()
+    with pytest.warns(vector_cache.CacheWarning, match="1 of 2 vectors"):
+        assert list(vector_cache.VectorCache(cache.path).get([b"a", b"b"], 2)) == [b"b"]
+
+
+def test_setting_aside_never_writes_over_what_is_there(tmp_path, monkeypatch):
+    (tmp_path / "v.sqlite").write_text("my diary, which is no cache")
+    (tmp_path / "v.sqlite.set-aside-1").write_text("older")
+    monkeypatch.setattr(vector_cache.Path, "exists", lambda self: False)     # another process was quicker
+    with pytest.warns(vector_cache.CacheWarning, match="set-aside-2"):
+        vector_cache.VectorCache(tmp_path / "v.sqlite").put({b"k": np.float32([1, 0])})
+    assert (tmp_path / "v.sqlite.set-aside-1").read_text() == "older"
+    assert (tmp_path / "v.sqlite.set-aside-2").read_text() == "my diary, which is no cache"
