@@ -320,10 +320,10 @@ class _Counter:
     name, max_tokens = "all-MiniLM-L6-v2", 256
 
     def __init__(self):
-        import embedding
+        import model_files
         from tokenizers import Tokenizer
 
-        self.tokenizer = Tokenizer.from_file(str(embedding.find_folder(self.name) / "tokenizer.json"))
+        self.tokenizer = Tokenizer.from_file(str(model_files.find_folder(self.name) / "tokenizer.json"))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
 

@@ -6,7 +6,7 @@ after layer, until each row of numbers says what its piece means in this text. T
     ids        numbers of a text's word pieces, [CLS] in front, [SEP] behind   "birds fly" -> 101 5055 4875 102
     types      0 for every piece; in a pair of texts, 1 for the second one's   0 0 0 0
     dim        how many numbers a word piece has                               MiniLM: 384; toy: 2
-    hidden     one row for each word piece [n_tokens, dim]                     toy: [[3, 1], [2, 2]]
+    hidden     one row for each word piece [n_tokens, dim]                     toy: [[2, 0], [0, 2]]
     head       a part of the dim numbers that reads on its own                 MiniLM: 12 of 32 numbers; toy: 1 of 2
     queries    what each piece looks for                                       toy: [[sqrt(2) ln 3, 0], [0, 0]]
     keys       what each piece offers                                          toy: [[1, 0], [0, 1]]

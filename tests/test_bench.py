@@ -60,3 +60,9 @@ def test_a_wrong_ranking_stops_the_race():
 
     with pytest.raises(AssertionError):
         bench._check_bm25(Wrong(), None, [["a"]])
+
+
+def test_the_counter_counts_like_the_model(embedder):
+    counter = bench._Counter()
+    for text in ("", "the cat", "spaghetti carbonara, 3.14"):
+        assert counter.count_tokens(text) == embedder.count_tokens(text) == counter.count_inside(text) + 2

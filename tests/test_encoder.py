@@ -78,7 +78,7 @@ def test_the_other_equations_by_hand():
 
 
 def test_one_layer_by_hand():
-    """One head, the toy's numbers: attention makes [[3, 1], [2, 2]] of them, the norms 1 and -1, or 0 and 0."""
+    """The toy in one head, but with keys that are twice as large: so the shares are 9/10 and 1/10, not 3/4 and 1/4."""
     identity, none = np.eye(2), np.zeros(2)
     pick = np.concatenate([[[math.sqrt(2) * math.log(3) / 2, 0], [0, 0]], identity, 2 * identity])    # queries, keys, values
     layer = encoder.Layer((pick, np.zeros(6)), (identity, none), (np.ones(2), none), (identity, none), (identity, none),
