@@ -41,6 +41,11 @@ def test_a_document_between_two():
     assert state(index) == state(built([["a"], ["a", "b", "b"], ["b"]]))
 
 
+def test_many_words_are_numbered_in_their_order():
+    words = [f"w{number:02}" for number in range(50)]                  # so many that no set has them in order by chance
+    assert list(built([words[::-1]]).vocabulary) == words
+
+
 def test_all_leave():
     index = built(TOY).changed([-1] * 4, [], [])
     assert state(index) == state(postings.Postings()) and index.vocabulary == {}
