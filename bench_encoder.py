@@ -56,7 +56,7 @@ def real_texts(embedder, n_long, n_short):
 
 def races(small):
     """Every race of the encoder; `small`: fewer texts."""
-    from bench import race
+    from bench import race, wait
 
     ours, theirs = embedding.load_embedder(), embedding.load_embedder(backend="sentence-transformers")._model.model
     long, short = real_texts(ours, *((20, 100) if small else (100, 1000)))
@@ -76,7 +76,7 @@ def races(small):
                    "the sentence-transformers backend, cold", None, 5)
         warm = [program(RUN[backend], path) for backend in RUN]
         yield race("make run, warm", *warm, "the sentence-transformers backend, warm", None, 5)
-        yield race("make run, warm", warm[0], lambda: time.sleep(2), "two seconds", 1.0, 3)
+        yield race("make run, warm", warm[0], lambda: wait(2), "two seconds", 1.0, 3)
 
 
 def program(code, cache=""):

@@ -385,15 +385,27 @@ STRATEGIES = {"fixed": fixed, "recursive": recursive, "semantic": semantic, "str
 # -- Around chunks -----------------------------------------------------------------------------------------------------
 
 
-def unseen_shares(chunks, embedder):
-    """For each chunk, the share of its word pieces that lie beyond what the embedder reads: [n_chunks], 0 to 1.
+def searched_text(chunk):
+    """What is embedded and indexed of a chunk: its context, if it has one, and its text.
 
-    Specials aside. What is embedded is the context, if there is one, and the text.
+    >>> searched_text({"context": "From the leave policy.", "text": "Five days."})
+    'From the leave policy.\\n\\nFive days.'
     """
+    return f"{chunk['context']}\n\n{chunk['text']}" if chunk.get("context") else chunk["text"]
+
+
+def unseen_pieces(chunks, embedder):
+    """For each chunk, how many of its word pieces lie beyond what the embedder reads, and how many it has, specials
+    aside: (unseen [n_chunks], pieces [n_chunks])."""
     around = embedder.count_tokens("")
-    texts = [f"{chunk['context']}\n\n{chunk['text']}" if chunk.get("context") else chunk["text"] for chunk in chunks]
-    pieces = np.array([embedder.count_tokens(text) - around for text in texts])
-    return np.maximum(0, pieces - (embedder.max_tokens - around)) / np.maximum(1, pieces)
+    pieces = np.array([embedder.count_tokens(searched_text(chunk)) - around for chunk in chunks])
+    return np.maximum(0, pieces - (embedder.max_tokens - around)), pieces
+
+
+def unseen_shares(chunks, embedder):
+    """For each chunk, the share of its word pieces that lie beyond what the embedder reads: [n_chunks], 0 to 1."""
+    unseen, pieces = unseen_pieces(chunks, embedder)
+    return unseen / np.maximum(1, pieces)
 
 
 def merge_spans(spans, gap=4):

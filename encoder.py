@@ -432,8 +432,8 @@ class Encoder(Bert):
         TypeError for a bare string or for texts that are no strings.
         """
         batch_size = None if batch_size is None else ranking.check_k(batch_size, least=1, name="batch_size")
-        texts = check_texts(prefix + text for text in check_texts(texts))
-        pieces = [cut(each.ids, self.max_tokens) for each in self._read(texts)]
+        [prefix], texts = check_texts([prefix]), check_texts(texts)
+        pieces = [cut(each.ids, self.max_tokens) for each in self._read([prefix + text for text in texts])]
         vectors = self.run([(ids, [0] * len(ids)) for ids in pieces], self._pool, self.dimensions, batch_size)
         return unit(vectors) if self.normalize else vectors
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+import chunking
 import encoder
 import index
 import rag
@@ -122,9 +123,9 @@ def count_words(chunk):
 
 
 def unseen_share(chunks, embedder):
-    """The share of the chunks' word pieces (the two special ones aside) that lie beyond the embedder's limit."""
-    pieces = np.array([embedder.count_tokens(chunk["text"]) - 2 for chunk in chunks])
-    return float(np.maximum(0, pieces - (embedder.max_tokens - 2)).sum() / pieces.sum())
+    """The share of all chunks' word pieces (the special ones aside) that lie beyond the embedder's limit."""
+    unseen, pieces = chunking.unseen_pieces(chunks, embedder)
+    return float(unseen.sum() / pieces.sum())
 
 
 # -- What is printed ---------------------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ class Index:
         vectors, given = np.empty((len(order), self.vectors.shape[1]), np.float32), np.empty(len(order), bool)
         vectors[new_places], given[new_places] = self._vectors(new)
         vectors[old_places[stays]], given[old_places[stays]] = self.vectors[stays], self.given[stays]
-        tokens = (bm25.tokenize(searched_text(chunk)) for chunk in new)
+        tokens = (bm25.tokenize(chunking.searched_text(chunk)) for chunk in new)
         postings = self.postings.changed(old_places, new_places, tokens)
         for chunk in new:
             chunk.pop("vector", None)
@@ -199,9 +199,10 @@ class Index:
     def _vectors(self, new):
         """(vectors [n_new, dim], given [n_new]) of chunks: their own, a known one of the same text, or embedded."""
         rows, numbers_of = np.zeros((len(new), self.vectors.shape[1]), np.float32), {}
-        known = {searched_text(chunk): row for row, chunk in enumerate(self.chunks) if not self.given[row]}
+        known = {chunking.searched_text(chunk): row for row, chunk in enumerate(self.chunks if new else [])
+                 if not self.given[row]}
         for number, chunk in enumerate(new):
-            text = searched_text(chunk)
+            text = chunking.searched_text(chunk)
             if "vector" in chunk:
                 rows[number] = _own_vector(chunk, rows.shape[1])
             elif text in known:
@@ -223,15 +224,6 @@ class Index:
     def _check_known(self, doc_ids):
         if unknown := doc_ids - self.documents.keys():
             raise ValueError(f"the index has no document {_some(unknown)}")
-
-
-def searched_text(chunk):
-    """What is embedded and indexed of a chunk: its context, if it has one, and its text.
-
-    >>> searched_text({"context": "From the leave policy.", "text": "Five days."})
-    'From the leave policy.\\n\\nFive days.'
-    """
-    return f"{chunk['context']}\n\n{chunk['text']}" if chunk.get("context") else chunk["text"]
 
 
 def _place(chunk):

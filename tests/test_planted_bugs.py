@@ -158,7 +158,7 @@ BUGS = {
         ("order = _order(chunks)\n", "order = list(range(len(_order(chunks))))\n", "chunks in any order"),
         ("if not self.given[row]}", "}", "a late vector given to another chunk"),
         ("elif text in known:", "elif False:", "known texts embedded again"),
-        ("f\"{chunk['context']}\\n\\n{chunk['text']}\" if", "chunk['text'] if", "context ignored"),
+        ("bm25.tokenize(chunking.searched_text(chunk))", "bm25.tokenize(chunk['text'])", "context ignored"),
         ("self._mask(visible, \"visible\"))", "None)", "statistics of all"),
         ("{*checksums, *removed}", "{*checksums}", "what is gone stays"),
         ("self.documents.get(doc_id) != each", "doc_id not in self.documents", "changes not noticed"),
