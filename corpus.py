@@ -4,8 +4,8 @@ Three ways lead knowledge into an answer. Fine-tuning teaches a style, but canno
 A long context is simple: send everything; it costs more with every word and question, and the middle is read worst.
 Retrieval costs the same however much there is, is as fresh as its index, and can be cited.
 
-    whole corpus   what a prompt has room for (LONG_CONTEXT tokens) can be sent whole, if questions are few or need whole
-                   documents, and everybody may see everything
+    whole corpus   what a prompt has room for (LONG_CONTEXT tokens) can be sent whole, if questions are few or need all
+                   of a document, and everybody may see everything
     search         when there is more, when it changes daily, when many ask, when users may see different documents
     index          a folder in which chunks, vectors and postings are kept (index.py); what a document says decides
                    whether it is cut and embedded anew, so no answer comes from an old text
@@ -27,6 +27,7 @@ import documents
 import filters
 from index import Index
 
+SIZE = 200                             # word pieces in a chunk, breadcrumb and specials included
 LONG_CONTEXT, LETTERS = 200_000, 4      # tokens that a prompt has room for, and how many letters make one, about
 
 
@@ -50,7 +51,7 @@ def open_index(docs, embedder, folder=None):
     at most 200 word pieces, since MiniLM reads 256, and no overlap, since none of their sentences is cut. Raises what
     Index.load and Index.save do.
     """
-    chunker = functools.partial(chunking.structured, size=200, length="tokens", embedder=embedder)
+    chunker = functools.partial(chunking.structured, size=SIZE, length="tokens", embedder=embedder)
     try:
         kept = Index.build([], embedder, chunker) if folder is None else Index.load(folder, embedder, chunker)
     except FileNotFoundError:                                          # the first time
@@ -94,7 +95,7 @@ def conditions(texts, latest=False):
 def whole_corpus(docs, user, where):
     """All documents that may be seen, as sources to be read at once. Raises ValueError if they are too long for that.
     """
-    masks = filters.Filters(docs)
+    masks = filters.Filters([{**document, "doc_id": document["id"]} for document in docs])
     seen = [document for document, yes in zip(docs, masks.matching(where, masks.visible(user))) if yes]
     if (tokens := size(seen)) > LONG_CONTEXT:
         raise ValueError(f"about {tokens:,} tokens do not fit into a prompt: leave --whole-corpus out, and search")

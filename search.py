@@ -155,7 +155,7 @@ def _retrieve(index, texts, passage, names, runs, k_each, allowed, visible):
             # subtle: a name that is said again counts twice, and a rewrite may have lost it
             stages["lexical" + suffix] = _pairs(index.lexical(" ".join([text, *names]), k_each, allowed, visible))
     if passage:
-        [vector] = index.embedder.encode([passage])                    # as a document: that is what it looks like
+        [vector] = index.embedder.encode([passage], batch_size=1)      # as a document: that is what it looks like
         stages["passage"] = _pairs(index.dense(vector, k_each, allowed))
     return stages
 
