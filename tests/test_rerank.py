@@ -107,7 +107,7 @@ def test_scorer_by_hand():
 
 
 def test_kept_specials_are_caught(monkeypatch):
-    monkeypatch.setattr(rerank, "_word_vectors", lambda vectors, offsets: embedding.unit_rows(vectors))
+    monkeypatch.setattr(rerank, "word_vectors", lambda vectors, offsets: embedding.unit_rows(vectors))
     with pytest.raises(AssertionError):
         test_scorer_by_hand()
 
@@ -120,12 +120,12 @@ def test_missing_normalisation_is_caught(monkeypatch):
 
 def test_texts_that_are_too_long_are_reported():
     scorer = rerank.maxsim_scorer(HandMade())
-    with pytest.warns(UserWarning, match="2 of 4 texts .* more than the 5 word pieces"):
+    with pytest.warns(UserWarning, match="2 of 3 texts .* more than the 5 word pieces"):
         assert len(scorer("north", ["east north east north", "north", "east north east north east"])) == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(scorer("north", ["east north east"])) == 1           # 3 words and 2 specials: just fits
-    with pytest.warns(UserWarning, match="1 of 2 texts"):
+    with pytest.warns(UserWarning, match="1 of 1 questions"):
         scorer("north east north east", ["north"])
 
 
