@@ -172,6 +172,22 @@ BUGS = {
         ('chain = max(_CHAIN.findall(reply), key=len, default="")', 'chain = ""', "chatter before the chain counts"),
         ("text[:characters]}", "text}", "nothing is cut"),
     ],
+    "contextual": [
+        ('if name not in chunk["text"]]', "if name]", "names said twice"),
+        ('if end <= chunk["start"] or chunk["end"] <= start]', "]", "the chunk's own sentence in front of it"),
+        ("leads.setdefault(section, (", "leads.__setitem__(section, (", "the last sentence for the first"),
+        ("range(len(path), -1, -1)", "range(len(path) + 1)", "the document's lead for the section's"),
+        ("text.split()[:WORDS]", "text.split()", "no limit in words"),
+        ("_hash(model, SITUATE, prefix)", "_hash(model, SITUATE)", "another document's context"),
+        ("_hash(model, SITUATE, prefix)", "_hash(SITUATE, prefix)", "another model's context"),
+        ("if cache and reply.error is None:", "if cache:", "a failure is kept"),
+        ("(type(None), llm.NoAnswer)", "type(None)", "a refusal stops everything"),
+        ("_line(key, text) == line", "True", "damage not noticed"),
+        ('MARK) + b"\\n" + line', 'MARK + b"\\n") + line + b"\\n"', "a torn line takes the next along"),
+        ('"cache_creation_input_tokens", "cache_read_input_tokens", "output', '"cache_read_input_tokens", '
+         '"cache_creation_input_tokens", "output', "written and read swapped"),
+        ("len(context) > CHARACTERS", "False", "contexts of any length"),
+    ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
 

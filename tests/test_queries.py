@@ -509,7 +509,7 @@ def test_each_check_is_needed(monkeypatch, text, name):
     if name == "too long":
         monkeypatch.setattr(queries, "ROOM", 10_000)
     elif name == "talk":
-        monkeypatch.setattr(queries, "_talks", re.compile("(?!)").match)
+        monkeypatch.setattr(queries, "talks", re.compile("(?!)").match)
     elif name == "an answer":
         monkeypatch.setattr(queries, "_answers", lambda *arguments: False)
     elif name == "unrelated":
