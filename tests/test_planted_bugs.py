@@ -163,6 +163,15 @@ BUGS = {
         ("{*checksums, *removed}", "{*checksums}", "what is gone stays"),
         ("self.documents.get(doc_id) != each", "doc_id not in self.documents", "changes not noticed"),
     ],
+    "rerank": [
+        ("cosines.max(axis=1).mean()", "cosines.max(axis=0).mean()", "MaxSim from the text's side"),
+        ("str(position + 1): position for", "str(position): position for", "texts counted from 0"),
+        ("*range(n)]))", "]))", "what is not named is lost"),
+        ("np.argsort(order_of(reply, len(texts)))", "np.array(order_of(reply, len(texts)))", "places for positions"),
+        (" or reply\n", "\n", "only brackets are read"),
+        ('chain = max(_CHAIN.findall(reply), key=len, default="")', 'chain = ""', "chatter before the chain counts"),
+        ("text[:characters]}", "text}", "nothing is cut"),
+    ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
 
