@@ -188,8 +188,8 @@ def _terms(text):
     return {term for word in _content(text) for term in bm25.tokenize(word)} - {"s", "t", "a"}
 
 
-# 5 of the 200 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
-# "its" or "they" for something in itself.
+# 6 of the 222 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
+# "its", "they" or "their" for something in itself.
 def _leans(question):
     """Does the question lean on what was said before: an opener, a pronoun, or no more than a fragment?
 
