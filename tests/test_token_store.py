@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import rerank
 import toy
 import token_store
-from token_store import TokenStore
 
 TEXTS = ["cat", "cat oil", "oil gold price", "", "the mat"]
 texts = st.lists(st.sampled_from(TEXTS), max_size=8)
@@ -19,7 +18,7 @@ def listed(found):
 
 
 def test_by_hand():
-    store = TokenStore(toy.Topics(), budget=12)                        # three words of two numbers of two bytes
+    store = token_store.TokenStore(toy.Topics(), budget=12)                        # three words of two numbers of two bytes
     assert listed(store.vectors(["cat", "oil gold price", "cat oil"])) == [
         [[1, 0]], [[0, 1], [0, 1], [0, 1]], [[1, 0], [0, 1]]]
     assert list(store.kept) == ["cat", "cat oil"] and store.size == 4 + 8       # three words did not fit beside one
@@ -27,12 +26,19 @@ def test_by_hand():
     assert list(store.kept) == ["cat oil"] and store.size == 8
 
 
-def test_what_is_kept_is_not_computed_again(monkeypatch):
-    embedder = toy.Topics()
-    store = TokenStore(embedder)
+def test_what_is_kept_is_not_computed_again():
+    store = token_store.TokenStore(toy.Topics())
     store.vectors(TEXTS)
-    monkeypatch.setattr(embedder, "token_vectors", None)
+    store.embedder = None
     assert len(store.vectors(TEXTS)) == len(TEXTS)
+
+
+def test_what_left_makes_room():
+    store = token_store.TokenStore(toy.Topics(), budget=4)
+    store.vectors(["cat"])
+    store.forget(["cat"])
+    store.vectors(["oil"])
+    assert list(store.kept) == ["oil"] and store.size == 4
 
 
 def test_specials_are_left_out_and_lengths_are_one():
@@ -42,7 +48,7 @@ def test_specials_are_left_out_and_lengths_are_one():
 
 @given(texts, texts, st.integers(0, 60))
 def test_scores_do_not_tell_what_was_kept(before, asked, budget):
-    stores = [TokenStore(toy.Embedder(), budget) for budget in (0, budget, 10**6)]
+    stores = [token_store.TokenStore(toy.Embedder(), budget) for budget in (0, budget, 10**6)]
     stores[1].vectors(before)
     results = [rerank.maxsim_scorer(store.embedder, store)("the cat sat", asked) for store in stores]
     assert results[0] == results[1] == results[2]
@@ -51,7 +57,7 @@ def test_scores_do_not_tell_what_was_kept(before, asked, budget):
 
 @given(texts, st.lists(st.sampled_from(TEXTS), unique=True), st.integers(0, 60))
 def test_arrays_come_back(before, order, budget):
-    store, again = TokenStore(toy.Topics(), budget), TokenStore(toy.Topics(), budget)
+    store, again = token_store.TokenStore(toy.Topics(), budget), token_store.TokenStore(toy.Topics(), budget)
     store.vectors(before)
     again.take(order, **store.arrays(order))
     assert again.kept.keys() <= store.kept.keys() and again.size <= store.size
@@ -60,7 +66,7 @@ def test_arrays_come_back(before, order, budget):
 
 
 def test_fill_stops_when_it_is_full():
-    store = TokenStore(toy.Topics(), budget=12)
+    store = token_store.TokenStore(toy.Topics(), budget=12)
     store.fill(TEXTS)
     assert list(store.kept) == ["cat", "cat oil"]
 
@@ -68,11 +74,11 @@ def test_fill_stops_when_it_is_full():
 @pytest.mark.parametrize("budget", [-1, float("nan")])
 def test_budgets_that_are_none(budget):
     with pytest.raises(ValueError, match="a number of bytes, at least 0"):
-        TokenStore(toy.Topics(), budget)
+        token_store.TokenStore(toy.Topics(), budget)
 
 
 def test_rounding_to_float16_moves_a_score_by_less_than_a_thousandth(embedder):
     chunks, question = ["Alcohol in wine: 13.0 on average.", "Bread is baked for an hour."], "How strong is the wine?"
-    kept = rerank.maxsim_scorer(embedder, TokenStore(embedder))(question, chunks)
+    kept = rerank.maxsim_scorer(embedder, token_store.TokenStore(embedder))(question, chunks)
     fresh = rerank.maxsim_scorer(embedder)(question, chunks)
     assert max(abs(a - b) for a, b in zip(kept, fresh)) < 1e-3
