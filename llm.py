@@ -5,6 +5,8 @@ writes an answer: that needs the environment variable ANTHROPIC_API_KEY, a netwo
 needs none of them: it cannot write, it only quotes the sentence that fits the question best, or says "I don't know".
 
     prompt     what Claude is asked: sources and question, one string; `system` holds the rules
+    prefix     a text in front of many prompts, say a document: the service keeps it for five minutes and reads it from
+               there, for less money
     response   what came back: blocks (the text among them) and stop_reason, which says why the model stopped writing
     sources    chunks, dicts with a "title" and a "body"; the first has number 1
     unit       a quotable piece of a body: a sentence, a bullet, a field with its value, a row of a table
@@ -14,7 +16,7 @@ The reader is the whole pipeline once more in small, with sentences for chunks: 
 among them, and a threshold decides whether the best is good enough. The number is the last thing in its answer; other
 brackets belong to the quoted text.
 
-Not here: streaming, tools, prompt caching, temperature (the service does not take one any more, so the same prompt may
+Not here: streaming, tools, temperature (the service does not take one any more, so the same prompt may
 get another answer tomorrow); sentence boundaries in general.
 """
 
@@ -75,19 +77,23 @@ def has_key():
     return bool(os.environ.get("ANTHROPIC_API_KEY", "").strip())
 
 
-def ask(prompt, system=None, model=MODEL, max_tokens=1024, client=None):
+def ask(prompt, system=None, model=MODEL, max_tokens=1024, client=None, prefix=None):
     """Send one prompt to Claude and return the service's response: an anthropic.types.Message, unless the server errs.
 
     prompt      what to answer; `system`, if given, holds the rules for answering
     max_tokens  the most word pieces the model may write, thinking included
     client      an anthropic.Anthropic of your own; by default one for ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL
+    prefix      a text in front of the prompt, a block of its own that is written to the service's cache; later calls
+                with the same model, system and prefix read it from there. response.usage says what was: all tokens that
+                were sent are input_tokens + cache_creation_input_tokens + cache_read_input_tokens. Trap: below some
+                length, which depends on the model, nothing is cached, and nothing is said
 
-    Before any request: TypeError or ValueError for a prompt, system or model that is no text or blank, for max_tokens
-    below 1, for a key or address that no header or request can carry; MissingKey without a key. After it: the SDK's
-    own exceptions (all of them anthropic.AnthropicError), NoAnswer if what came back is no JSON.
+    Before any request: TypeError or ValueError for a prompt, prefix, system or model that is no text or blank, for
+    max_tokens below 1, for a key or address that no header or request can carry; MissingKey without a key. After it:
+    the SDK's own exceptions (all of them anthropic.AnthropicError), NoAnswer if what came back is no JSON.
     """
     request = {"model": _check_text(model, "model"), "max_tokens": ranking.check_k(max_tokens, 1, "max_tokens"),
-               "messages": [{"role": "user", "content": _check_text(prompt, "prompt")}]}
+               "messages": [{"role": "user", "content": _content(prompt, prefix)}]}
     if system is not None:
         request["system"] = _check_text(system, "system")
     client = _client(_key(), _base_url()) if client is None else client
@@ -95,6 +101,15 @@ def ask(prompt, system=None, model=MODEL, max_tokens=1024, client=None):
         return client.messages.create(**request)
     except (json.JSONDecodeError, RecursionError) as error:
         raise NoAnswer("the server's answer is no JSON: ask again, or check ANTHROPIC_BASE_URL") from error
+
+
+def _content(prompt, prefix):
+    _check_text(prompt, "prompt")
+    if prefix is None:
+        return prompt
+    # the service keeps all that stands up to the mark, system included
+    cached = {"type": "text", "text": _check_text(prefix, "prefix"), "cache_control": {"type": "ephemeral"}}
+    return [cached, {"type": "text", "text": prompt}]
 
 
 def text_of(response):

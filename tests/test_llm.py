@@ -123,6 +123,18 @@ def test_no_system_text_is_sent_when_there_is_none(server, key):
                                        "messages": [{"role": "user", "content": "q"}]}
 
 
+def test_a_prefix_is_a_block_of_its_own_that_the_service_keeps(server, key):
+    usage = {"input_tokens": 3, "output_tokens": 1, "cache_creation_input_tokens": 5000, "cache_read_input_tokens": 0}
+    says(server, message([TEXT]) | {"usage": usage})
+    response = llm.ask("q", system="Cite.", prefix="A long document. ")
+    assert server.requests[0].body == {"model": llm.MODEL, "max_tokens": 1024, "system": "Cite.", "messages": [
+        {"role": "user", "content": [
+            {"type": "text", "text": "A long document. ", "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "q"}]}]}
+    assert (response.usage.cache_creation_input_tokens, response.usage.cache_read_input_tokens) == (5000, 0)
+    assert llm.text_of(response) == "hello"
+
+
 def test_call_signature_of_the_real_sdk():
     import anthropic
     from anthropic.types import Model
@@ -245,6 +257,8 @@ def test_a_newline_after_the_address(server, key, monkeypatch):
     ({"prompt": None}, TypeError, "prompt must be a string"), ({"prompt": b"q"}, TypeError, "prompt must be a string"),
     ({"prompt": ["q"]}, TypeError, "prompt must be a string"), ({"prompt": ""}, ValueError, "prompt is empty"),
     ({"prompt": " \n"}, ValueError, "prompt is empty"), ({"prompt": "a\ud83d"}, ValueError, "prompt holds half"),
+    ({"prefix": 3}, TypeError, "prefix must be a string"), ({"prefix": " "}, ValueError, "the prefix is empty"),
+    ({"prefix": "a\ud83d"}, ValueError, "prefix holds half"), ({"prompt": " ", "prefix": "p"}, ValueError, "prompt is"),
     ({"system": 3}, TypeError, "system must be a string"), ({"system": ""}, ValueError, "system is empty"),
     ({"system": "\udc00"}, ValueError, "system holds half"), ({"model": None}, TypeError, "model must be a string"),
     ({"model": ""}, ValueError, "model is empty"), ({"max_tokens": 0}, ValueError, "max_tokens must be at least 1"),
