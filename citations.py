@@ -23,8 +23,8 @@ A line is read from left to right; the first of these that fits takes its charac
     address     https://x.org/a[1]        tag    <a name="[1]">
     brackets    [ ［ 【 ... ] ］ 】, doubled or not, any closing any; and (S1), which stands free and exists
 
-What may stand in brackets: numbers of ASCII or full-width digits, each with or without S or a name before it (source,
-doc, ref, cite, ^), joined by comma, semicolon, &, "and" or blanks, or as a range; and "†" with what follows. But not:
+What may stand in brackets: numbers, each with or without S or a name before it (source, doc, ref, cite, ^), joined by
+comma, semicolon, &, "and" or blanks, or as a range; and "†" with what follows. But not:
 
     link        [1](x.html)     [[1]](x.html)     [1]: http://x.org     [^1]: a note
     index       arr[1]          the policy][1]    Fig. [1]     a number without S, glued to a name or another bracket
@@ -66,13 +66,13 @@ class Citation(NamedTuple):
 # -- What stands in brackets -------------------------------------------------------------------------------------------
 
 LONGEST = 400                                                          # characters between two brackets
-DASH, COMMA = "-‐‑‒–—−", ",;，；、&"
+DASH, COMMA = "‐‑‒–—−-", ",;，；、&"              # subtle: the hyphen last, since these stand in [ ] of patterns
 NAME = r"(?:\^|(?:sources?|doc(?:ument)?s?|ref(?:erence)?s?|cit(?:e|ations?))[\s:._]*)"
-NUMBER = rf"{NAME}?(?:s\s?)?[0-9０-９]{{1,18}}"
+NUMBER = rf"{NAME}?(?:s\s?)?\d{{1,18}}"
 ITEM = rf"{NUMBER}(?:\s*[{DASH}]\s*{NUMBER})?"
 CONTENT = re.compile(rf"\s*{ITEM}(?:(?:\s*(?:[{COMMA}]|and)\s*|\s+){ITEM})*\s*(?:†[^`]*)?", re.IGNORECASE)
-PART = re.compile(rf"([{DASH}]?)\s*{NAME}?(?:s\s?)?([0-9０-９]+)", re.IGNORECASE)
-BARE = re.compile(rf"(?:[0-9０-９\s{COMMA}{DASH}]|and)*")
+PART = re.compile(rf"([{DASH}]?)\s*{NAME}?(?:s\s?)?(\d+)", re.IGNORECASE)
+BARE = re.compile(rf"(?:[\d\s{COMMA}{DASH}]|and)*")
 MEANT = re.compile(rf"\s*(?:{NAME}(?:s\s?)?\d|s\d|sources?\s*:|(?!.*\d{{4}})\d[\d\s{COMMA}{DASH}]*\Z)",
                    re.IGNORECASE | re.DOTALL)
 
@@ -109,7 +109,7 @@ TOKEN = re.compile(r"""
   | (?P<ticks>`+)
   | (?:(?:https?|ftp)://|www\.)(?:(?!\[S\d)[^\s<>`])*+                 # an address ends before [S1], not before [1]
   | <[a-z/!][^<>`]*+(?P<tag>>?)
-  | (?<!\S)\((?P<round>s\d[^()\[\]`]*+)(?P<shut>\)?)
+  | (?<!\S)\((?P<round>s\d[^()\[\]`]*+)(?P<shut>(?:\)(?![\]］】]))?)
   | (?P<open>[\[［【]++)(?P<inner>[^\[\]［］【】]*+)(?P<close>[\]］】]*+)   # takes whole runs: [[[[ is looked at once
     """, re.VERBOSE | re.IGNORECASE)
 TICKS = re.compile("`+")
@@ -121,7 +121,7 @@ INDEXED = re.compile(r"(?:(?<!\w)[A-Za-z_]\w*|(?:[Ff]igs?\.|Figures?|Tab\.|Table
 FENCE = re.compile(r"([ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+)(?:(`{3,})[^`]*|(~{3,}).*)\Z")
 FENCE_END = re.compile(r"([ \t>]*)(`{3,}|~{3,})\s*\Z")
 SPACE = re.compile(r"\s")
-PATIENCE = 1000               # characters of a line; a longer one is only looked at again when it has doubled, or ended
+PATIENCE = 4000               # characters of a line; a longer one is only looked at again when it has doubled, or ended
 
 
 class Stream:
@@ -151,11 +151,13 @@ class Stream:
             return []
         *lines, rest = "".join(self.pieces).split("\n")
         found = [citation for line in lines for citation in self._whole_line(line)]
-        self.pieces, self.size, self.wait = [rest], len(rest), 2 * len(rest) if len(rest) > PATIENCE else 0
-        if self.fence or FENCE.match(rest):
-            return found
-        words = rest if rest[-1:].isspace() else rest[:len(rest) - len((rest.split() or [""])[-1])]
-        return found + self._scan(words, whole=False)
+        if not self.fence and not FENCE.match(rest):
+            word = "" if rest[-1:].isspace() else "".join(rest.rsplit(None, 1)[-1:])
+            found += self._scan(rest[:len(rest) - len(word)], whole=False)
+        # subtle: what is undecided is read again, so only when a quarter more has come, or it would be read n times
+        more = (len(rest) - self.at) // 4 if len(rest) < PATIENCE else len(rest)
+        self.pieces, self.size, self.wait = [rest], len(rest), len(rest) + more
+        return found
 
     def close(self):
         """The last citations, when no more text comes. What was cut off in the middle of one is none."""
@@ -235,7 +237,7 @@ class Stream:
         if not match["round"]:                                         # of [[[1]] the outermost bracket is text
             depth = min(len(match["open"]), len(match["close"]))
             start, end = match.end("open") - depth, match.start("close") + depth
-        self.cited = after
+        self.cited = end
         return after, Citation(self.base + start, self.base + end, *reading)
 
     def _is_text(self, line, match, status):
@@ -319,7 +321,7 @@ def assign(text, citations, code):
     for citation in citations if found else ():
         place = max(bisect_right(starts, citation.start) - 1, 0)
         line = bisect_right(breaks, citation.start)
-        opens_line = found[place].end <= citation.start and bisect_right(breaks, found[place].end) < line
+        opens_line = found[place].end <= citation.start and bisect_right(breaks, found[place].end - 1) < line
         if opens_line and place + 1 < len(found) and bisect_right(breaks, starts[place + 1]) == line:
             place += 1
         found[place].citations.append(citation)
@@ -331,13 +333,15 @@ def without(text, citations, code):
 
     A citation that stands before a full stop is X as well: "plan B [1]." must not end like an abbreviation, in "B.".
     """
-    pieces, at, filler = [], 0, " "
+    pieces, at = [], 0
     for start, end, fill in sorted([*code, *((start, end, "") for start, end, _, _ in citations)]):
         between = text[at:start]
         pieces.append(between if between.strip(" ,;") or not at else " " * len(between))      # [1], [2]
-        pieces.append((fill or ("X" if text.startswith(sentences.STOPS, end) else " ")) * (end - start))
+        before = text[max(0, start - 2):start].rstrip()
+        stops = text.startswith(sentences.STOPS, end) and not before.endswith(sentences.STOPS)
+        pieces.append((fill or " X"[stops]) * (end - start))
         at = end
-    return "".join(pieces) + text[at:]
+    return re.sub(r"\( *\)", lambda match: " " * len(match[0]), "".join(pieces) + text[at:])        # ([1])
 
 
 def uncited(text, n_sources):

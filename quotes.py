@@ -29,7 +29,7 @@ QUOTE = re.compile(r"""(?<!\w)"(?=\S)([^"\n]*+)"(?!\w)|“([^“”\n]*+)”|„
 ELLIPSIS = re.compile(r"\[ ?\.\.\. ?\]|\.\.\.")
 SAME = str.maketrans(dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟«»", '"') | dict.fromkeys(citations.DASH, "-")
                      | dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\xad"))
-LEAST, LEAST_PART = 3, 2                                               # words of a quote; of its parts round an ellipsis
+LEAST, LEAST_PART = 3, 2      # words of a quote, and of its parts where there is an ellipsis
 
 
 class Quote(NamedTuple):
@@ -118,7 +118,7 @@ def _stands(quote, folded):
 
 
 def _parts(quote, body):
-    """[(start, end)] of the whole quote in the body, or of its parts round ellipses, in order; [] if one is missing."""
+    """[(start, end)] of the whole quote in the body, or of its parts round ellipses, in order; [] if one lacks."""
     for parts in [quote], ELLIPSIS.split(quote):
         found, at = [], 0
         for part in (part.strip(" .,;:!?") for part in parts):
