@@ -11,7 +11,9 @@ empty one to which all was added. So an index that grew equals one built from sc
     visible       a mask [n]: True where the user may see the chunk; keyword statistics count these alone
     allowed       a mask [n]: True where a chunk may be found: it is visible and matches the conditions
     document      a dict with an id and a text (documents.py), from which `chunker` makes chunks
-    checksum      SHA-256 of all that a document says, its metadata too
+    checksum      SHA-256 of all that a document says, its metadata too, and of how the chunker cuts
+    title_boost   how many times more the words of a chunk's title count as its words, for keywords alone: a simple way
+                  to say that a title weighs more
 
 Each text is embedded alone (batch_size=1), which takes a quarter longer: in company a vector moves by 1e-7, and its
 chunk's score would tell of the others, hidden ones too. (Trap: an embedder with a cache may hand out a vector that was
@@ -20,6 +22,7 @@ made in company.) What a user may see is known before anything is ranked, so hid
 Not here: how two rankings become one (fusion.py); another chunker for what is already there (build a new index).
 """
 
+import functools
 import hashlib
 import json
 import warnings
@@ -35,6 +38,7 @@ import ranking
 import saving
 from cosine import ROWS_AT_ONCE, check_lengths, cosine_top_k
 from postings import Postings
+from token_store import BUDGET, TokenStore
 
 PROBE = "The cat sat on the mat: 42."   # who gives this text the same vector is taken for the same model
 
@@ -45,6 +49,7 @@ class Index:
         chunks      [n] dicts                     vectors   float32 [n, dim]
         postings    of their searched texts       given     bool [n]: whose vector came with the chunk
         filters     of their metadata             documents {doc_id: checksum, or None if only its chunks came}
+        token_store of their searched texts: a vector for each word, for reranking (token_store.py)
 
     >>> from toy import DOCUMENTS, Topics
     >>> chunks = [{"id": f"d{i}#0", "doc_id": f"d{i}", "position": 0, "text": text} for i, text in enumerate(DOCUMENTS)]
@@ -56,24 +61,27 @@ class Index:
     [1, 3, 0]
     """
 
-    def __init__(self, embedder, chunker=None):
+    def __init__(self, embedder, chunker=None, title_boost=0, token_budget=BUDGET):
         self.embedder, self.chunker = embedder, chunker
+        self.title_boost = ranking.check_k(title_boost, name="title_boost")
+        self.token_store = TokenStore(embedder, token_budget)
         self.chunks, self.documents = [], {}
         self.vectors, self.given = np.zeros((0, embedder.dimensions), np.float32), np.zeros(0, bool)
         self.postings, self.filters = Postings(), filters.Filters([])
 
     @classmethod
-    def build(cls, chunks, embedder, chunker=None):
+    def build(cls, chunks, embedder, chunker=None, title_boost=0, token_budget=BUDGET):
         """An Index of `chunks`.
 
-        chunker  a function document -> chunks, for what is added later: functools.partial(chunking.structured,
-                 size=200, length="tokens", embedder=embedder)
+        chunker       a function document -> chunks, for what is added later: functools.partial(chunking.structured,
+                      size=200, length="tokens", embedder=embedder)
+        token_budget  how many bytes of token vectors may be kept
 
         A chunk's own "vector" is used if it has one (late chunking); its "context" is searched in front of its text.
         Warns of texts that are longer than what the embedder reads. Raises ValueError or TypeError, naming the chunk,
         for ids that come twice, vectors that hold NaN or do not fit, and metadata that cannot be understood.
         """
-        index = cls(embedder, chunker)
+        index = cls(embedder, chunker, title_boost, token_budget)
         index._change(set(), chunks, {})
         return index
 
@@ -81,7 +89,7 @@ class Index:
 
     def add(self, documents):
         """Cut new documents into chunks and add them. Raises ValueError if one is here already."""
-        documents, checksums = _listed(documents)
+        documents, checksums = self._listed(documents)
         if known := checksums.keys() & self.documents.keys():
             raise ValueError(f"the index already has {_some(known)}: use update")
         self._put(documents, checksums)
@@ -91,7 +99,7 @@ class Index:
 
         Only texts that no chunk has yet are embedded.
         """
-        documents, checksums = _listed(documents)
+        documents, checksums = self._listed(documents)
         self._check_known(checksums.keys())
         self._put(documents, checksums)
 
@@ -108,7 +116,7 @@ class Index:
 
         What has not changed since it was added, by its checksum, is not even cut again.
         """
-        documents, checksums = _listed(documents)
+        documents, checksums = self._listed(documents)
         changed = {doc_id: each for doc_id, each in checksums.items() if self.documents.get(doc_id) != each}
         removed, added = self.documents.keys() - checksums.keys(), changed.keys() - self.documents.keys()
         if changed or removed:
@@ -148,21 +156,26 @@ class Index:
 
     def save(self, folder):
         """Save to a folder. If the process dies meanwhile, the folder holds the old state or the new (saving.py)."""
-        saving.write(folder, {"vectors": self.vectors, "given": self.given, **self.postings.arrays()},
-                     {"model": _described(self.embedder), "documents": self.documents,
+        texts = map(chunking.searched_text, self.chunks)
+        saving.write(folder, {"vectors": self.vectors, "given": self.given, **self.postings.arrays(),
+                              **self.token_store.arrays(texts)},
+                     {"model": _described(self.embedder), "documents": self.documents, "title_boost": self.title_boost,
                       "terms": list(self.postings.vocabulary), "chunks": self.chunks})
 
     @classmethod
-    def load(cls, folder, embedder, chunker=None, thorough=False):
+    def load(cls, folder, embedder, chunker=None, thorough=False, token_budget=BUDGET):
         """The Index that was saved last. Its arrays stay on disk until they are used; `thorough` reads and checks all.
 
         Raises FileNotFoundError if there is none, ValueError if it is damaged, of another format or of another model,
         each saying what to do.
         """
-        index, (arrays, data) = cls(embedder, chunker), saving.read(folder, thorough)
+        arrays, data = saving.read(folder, thorough)
         _check_model(data["model"], embedder, folder)
+        index = cls(embedder, chunker, data["title_boost"], token_budget)
         index.chunks, index.documents = data["chunks"], data["documents"]
         index.vectors, index.given = arrays.pop("vectors"), arrays.pop("given")
+        index.token_store.take(map(chunking.searched_text, index.chunks), arrays.pop("token_vectors"),
+                               arrays.pop("token_starts"))
         index.postings, index.filters = Postings(data["terms"], **arrays), filters.Filters(index.chunks)
         return index
 
@@ -187,14 +200,19 @@ class Index:
         vectors, given = np.empty((len(order), self.vectors.shape[1]), np.float32), np.empty(len(order), bool)
         vectors[new_places], given[new_places] = self._vectors(new)
         vectors[old_places[stays]], given[old_places[stays]] = self.vectors[stays], self.given[stays]
-        tokens = (bm25.tokenize(chunking.searched_text(chunk)) for chunk in new)
-        postings = self.postings.changed(old_places, new_places, tokens)
+        postings = self.postings.changed(old_places, new_places, map(self._tokens, new))
+        self.token_store.forget(set(map(chunking.searched_text, compress(self.chunks, ~stays)))
+                                - set(map(chunking.searched_text, chunks)))
         for chunk in new:
             chunk.pop("vector", None)
         self.chunks, self.filters = (chunks := [chunks[number] for number in order]), filters.Filters(chunks)
         self.vectors, self.given, self.postings = vectors, given, postings
         kept = {doc_id: each for doc_id, each in self.documents.items() if doc_id not in leaving}
         self.documents = {**kept, **dict.fromkeys(chunk["doc_id"] for chunk in new), **checksums}
+
+    def _tokens(self, chunk):
+        """The words that keywords are looked up in: of the searched text, and of the title `title_boost` times more."""
+        return bm25.tokenize(chunking.searched_text(chunk)) + self.title_boost * bm25.tokenize(chunk.get("title") or "")
 
     def _vectors(self, new):
         """(vectors [n_new, dim], given [n_new]) of chunks: their own, a known one of the same text, or embedded."""
@@ -220,6 +238,18 @@ class Index:
             some = slice(start, start + ROWS_AT_ONCE)
             check_lengths(rows[some].astype(np.float64), "the vectors", [chunk["id"] for chunk in new[some]])
         return rows, np.array(["vector" in chunk for chunk in new], bool)
+
+    def _listed(self, documents):
+        """(documents, {id: checksum}): the checksum of all that a document says, its metadata too, and of the chunker.
+
+        So another chunker makes every document a changed one.
+        """
+        documents, chunker = list(documents), _named(self.chunker)
+        checksums = {each["id"]: hashlib.sha256(json.dumps([each, chunker], sort_keys=True, default=str).encode())
+                     .hexdigest() for each in documents}
+        if len(checksums) < len(documents):
+            raise ValueError("two documents have the same id")
+        return documents, checksums
 
     def _check_known(self, doc_ids):
         if unknown := doc_ids - self.documents.keys():
@@ -268,21 +298,25 @@ def _warn_of_unseen(chunks, embedder):
                       f"{shares.mean():.1%}) is missing from its vector; cut smaller chunks", stacklevel=5)
 
 
-def _listed(documents):
-    """(documents, {id: checksum}): the checksum of all that a document says, its metadata too."""
-    documents = list(documents)
-    checksums = {document["id"]: hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
-                 for document in documents}
-    if len(checksums) < len(documents):
-        raise ValueError("two documents have the same id")
-    return documents, checksums
-
-
 def _cut(document, chunker):
     chunks = chunker(document)
     if wrong := [chunk["doc_id"] for chunk in chunks if chunk["doc_id"] != document["id"]]:
         raise ValueError(f"the chunker makes chunks of {wrong[0]!r} from the document {document['id']!r}")
     return chunks
+
+
+def _named(setting):
+    """What a chunker, or one of its settings, is called: the same in every process.
+
+    >>> _named(functools.partial(chunking.structured, size=200))
+    'chunking.structured(size=200)'
+    """
+    if isinstance(setting, functools.partial):
+        named = [f"{name}={_named(each)}" for name, each in sorted(setting.keywords.items())]
+        return f"{_named(setting.func)}({', '.join([*map(_named, setting.args), *named])})"
+    if hasattr(setting, "__qualname__"):
+        return f"{setting.__module__}.{setting.__qualname__}"
+    return str(setting.name) if hasattr(setting, "name") else repr(setting)
 
 
 def _some(ids):
@@ -308,7 +342,6 @@ def _check_model(saved, embedder, folder):
 
 
 if __name__ == "__main__":
-    import functools
     import tempfile
 
     from toy import DOCUMENTS, QUESTION, Topics

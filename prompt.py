@@ -9,7 +9,8 @@ clear where each begins and ends, whatever is written in them: a page may say </
                  packed cannot be cited
     source       a chunk, or several that are one stretch of text; it has an id and one place or more
     place        {"doc_id": "leave.md", "start": 340, "end": 402, "body": "Up to five days ...", and what is known of
-                 "source", "section_path", "page", "title", "effective_date"}; body == the document's text[start:end]
+                 "source", "section_path", "page", "title", "effective_date", and of "version", "series", "tenant", by
+                 which filters.py finds the newest}; body == the document's text[start:end]
     budget       how many tokens all that is sent may have: rules, tags, sources, question
     count        how tokens are counted: count(text) -> int
     part         a piece of the text that is sent: a tag, a body, the question. Each is counted once
@@ -248,7 +249,7 @@ def _extend(place, chunk):
 
 
 def _place(chunk):
-    known = ("source", "section_path", "page", "title", "effective_date")
+    known = ("source", "section_path", "page", "title", "effective_date", "version", "series", "tenant")
     return {"doc_id": chunk.get("doc_id"), "start": chunk["start"], "end": chunk["end"], "body": chunk["body"],
             **{key: chunk[key] for key in known if chunk.get(key)}}
 

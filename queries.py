@@ -55,10 +55,14 @@ HYPOTHETICAL = f"""Write a passage of at most 100 words, as it could stand in a 
 `question`. Reply with the passage only. {DATA}"""
 
 
+def model():
+    """The model for small tasks: the one that RAG_QUERY_MODEL names, else MODEL."""
+    return os.environ.get("RAG_QUERY_MODEL", "").strip() or MODEL
+
+
 def claude(prompt, system, client=None):
     """Claude as an `ask` for the functions here, by the model that RAG_QUERY_MODEL names. Raises what llm.ask does."""
-    model = os.environ.get("RAG_QUERY_MODEL", "").strip() or MODEL
-    return llm.text_of(llm.ask(prompt, system=system, model=model, client=client))
+    return llm.text_of(llm.ask(prompt, system=system, model=model(), client=client))
 
 
 def _asked(ask, system, question, **more):
@@ -115,9 +119,9 @@ def _turns(history):
 _LABEL = re.compile(r"\A(?:(?:standalone|rewritten|search) )?(?:question|query)\s*:\s*", re.IGNORECASE)
 _IN_QUOTES = re.compile(r"""(["'`“])([^"'`“”]*)["'`”]""")
 # how a model begins that chats instead of doing what it was asked for
-_talks = re.compile(r"(?i)\W*(?:i(?:['’]m|['’]d| am| can| could| do| will| won| would)|sorry\b|sure\b|unfortunately"
-                    r"|as an ai\b|certainly|of course|(?:yes|no)[,.!]|here(?:['’]s| is| are)\b|would you like"
-                    r"|d(?:o|id) you mean|(?:(?:could|can) you |please )+(?:clarify|specify|provide|tell))").match
+talks = re.compile(r"(?i)\W*(?:i(?:['’]m|['’]d| am| can| could| do| will| won| would)|sorry\b|sure\b|unfortunately"
+                   r"|as an ai\b|certainly|of course|(?:yes|no)[,.!]|here(?:['’]s| is| are)\b|would you like"
+                   r"|d(?:o|id) you mean|(?:(?:could|can) you |please )+(?:clarify|specify|provide|tell))").match
 
 
 def _tidy(text):
@@ -140,7 +144,7 @@ def fault(rewrite, question, turns=()):
     """
     said = " ".join([question, *(text for _, text in turns)])
     faults = {"empty": not bm25.tokenize(rewrite), "too long": len(rewrite) > len(question) + ROOM,
-              "several lines": len(rewrite.splitlines()) > 1, "talk": _talks(rewrite) and not _talks(question),
+              "several lines": len(rewrite.splitlines()) > 1, "talk": talks(rewrite) and not talks(question),
               "an answer": _answers(rewrite, question, said), "unrelated": not _terms(rewrite) & _terms(said)}
     return next((name for name, found in faults.items() if found), "")
 
@@ -184,8 +188,8 @@ def _terms(text):
     return {term for word in _content(text) for term in bm25.tokenize(word)} - {"s", "t", "a"}
 
 
-# 5 of the 200 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
-# "its" or "they" for something in itself.
+# 6 of the 222 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
+# "its", "they" or "their" for something in itself.
 def _leans(question):
     """Does the question lean on what was said before: an opener, a pronoun, or no more than a fragment?
 
@@ -245,7 +249,7 @@ def decompose(question, ask=None):
 def hypothetical(question, ask=None):
     """A passage that could answer the question (HyDE), or None. Made up: embed it and search with it, never show it."""
     text = (_asked(ask, HYPOTHETICAL, question) or "").strip()
-    return text[:PASSAGE] if bm25.tokenize(text) and not _talks(text) else None
+    return text[:PASSAGE] if bm25.tokenize(text) and not talks(text) else None
 
 
 _BULLET = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+(?=\S)")
@@ -259,7 +263,7 @@ def _listed(text, question):
     if not isinstance(value, list):
         value = [_BULLET.sub("", line, count=1) for line in text.splitlines() if _BULLET.match(line)]
     queries = [_tidy(_sound(each)) for each in value if isinstance(each, str)]
-    return [each for each in queries if bm25.tokenize(each) and len(each) <= len(question) + ROOM and not _talks(each)]
+    return [each for each in queries if bm25.tokenize(each) and len(each) <= len(question) + ROOM and not talks(each)]
 
 
 def _different(queries):

@@ -1,8 +1,9 @@
 """Step 18 of 22 — The whole pipeline on one page: load, chunk, embed, retrieve, answer. Before: prompt.py.
 Next: eval_chunk_sizes.py.
 
-Retrieval-augmented generation is an open-book exam: the model is the student, retrieval finds the pages. This is the
-smallest program that does it honestly, with vector search alone.
+Retrieval-augmented generation is an open-book exam: the model is the student, retrieval finds the pages. First the
+smallest program that does it honestly, with vector search alone; then the command line, which searches with all there
+is (search.py): chunks cut by their structure, keywords beside vectors, a reranker, filters, an index that is kept.
 
     docs       six data set descriptions as Documents (documents.py)
     chunks     windows of 300 words, each starting 250 words after the one before; "[title] " in front of the text
@@ -12,8 +13,11 @@ smallest program that does it honestly, with vector search alone.
     sources    the k chunks whose vectors are nearest to the question's, best first, numbered from 1 in the prompt
     response   what the model's service returned; None when no key is set and the extractive reader answered
 
-Not here: keyword search, fusion and reranking of chunks, which have modules of their own; budgets, checked citations;
-access rights: whoever runs this sees every document, whatever its `acl` says.
+Whether to retrieve at all is a question of size: what fits into a prompt (LONG_CONTEXT) can be sent whole, if the
+questions are few, need whole documents, and everybody may see everything. Retrieval pays when there is more, when it
+changes, when many ask, when users may see different documents.
+
+Not here: budgets, checked citations.
 """
 
 import argparse
@@ -23,13 +27,18 @@ import os
 import re
 import sys
 import warnings
+from itertools import compress
 
-import chunking
+import corpus
 import documents
 import embedding
 import index
 import llm
+import queries
+import reader
 import vector_cache
+from index import Index
+from search import MODES, Hit, explain, search                         # handed on: rag.search, rag.Hit
 
 NAMES = ["breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine"]     # what scikit-learn ships whole
 EXAMPLES = ["How many instances are in the wine dataset?", "Who created the digits dataset?",
@@ -104,12 +113,22 @@ def answer(question, chunks, vectors, k=3):
     Either one may answer "I don't know"; without sources nobody is asked.
     """
     sources = retrieve(question, chunks, vectors, k)
+    text, response = read(question, sources)
+    return text, sources, response
+
+
+def read(question, sources, whole_corpus=False):
+    """(text, response) of whoever reads the sources. A whole corpus goes in front, where the service can remember it.
+    """
     if not sources:
-        return llm.UNKNOWN, sources, None
+        return llm.UNKNOWN, None
     if not llm.has_key():
-        return llm.extractive_answer(question, sources, embedder()), sources, None
-    response = llm.ask(format_prompt(question, sources), system=SYSTEM)
-    return llm.text_of(response), sources, response
+        return reader.extractive_answer(question, sources, embedder()), None
+    prompt, prefix = format_prompt(question, sources), None
+    if whole_corpus:
+        prefix, _, prompt = prompt.rpartition("\n\n")
+    response = llm.ask(prompt, system=SYSTEM, prefix=prefix)
+    return llm.text_of(response), response
 
 
 @functools.cache
@@ -133,36 +152,20 @@ def __getattr__(name):
 # -- The command line --------------------------------------------------------------------------------------------------
 
 
-def read_folder(folder):
-    """(chunks, vectors) of the documents in a person's own folder, cut by their structure (chunking.py).
-
-    The files that could not be read are named on stderr. Raises as documents.load_folder does.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        docs = documents.load_folder(folder)                           # if it raises, it says why itself
-    for each in caught:
-        print(each.message, file=sys.stderr)
-    chunks = [piece for document in docs
-              for piece in chunking.structured(document, size=200, length="tokens", embedder=embedder())]
-    return chunks, build_index(chunks)
-
-
-def show(question, chunks, vectors, k, as_json=False, with_prompt=False):
-    """Answer one question and print it: question -> answer | sources: [titles]. Returns who answered."""
-    text, sources, response = answer(question, chunks, vectors, k)
-    who = who_answered(sources, response)
-    if as_json:
+def show(question, hits, text, who, options):
+    """Print an answer and where it comes from: question -> answer | sources: [titles]."""
+    sources = [hit.chunk for hit in hits]
+    prompt = format_prompt(question, sources)
+    if options.json:
         shown = ("id", "title", "source", "section_path", "page", "start", "end", "body")
-        found = [{key: source[key] for key in shown if key in source} for source in sources]
-        prompt = {"prompt": format_prompt(question, sources)} if with_prompt else {}
-        print(json.dumps({"question": question, "answer": text, "answered_by": who, **prompt, "sources": found},
-                         ensure_ascii=False))
-        return who
-    if with_prompt:
-        print(format_prompt(question, sources), end="\n\n")
+        found = [{**{key: hit.chunk[key] for key in shown if key in hit.chunk}, "score": hit.score,
+                  "ranks": {stage: place._asdict() for stage, place in hit.ranks.items()}} for hit in hits]
+        print(json.dumps({"question": question, "answer": text, "answered_by": who,
+                          **({"prompt": prompt} if options.show_prompt else {}), "sources": found}, ensure_ascii=False))
+        return
+    if options.show_prompt:
+        print(prompt, end="\n\n")
     print(f"{question} -> {text} | sources: [{', '.join(source['title'] for source in sources)}]")
-    return who
 
 
 def who_answered(sources, response):
@@ -172,26 +175,41 @@ def who_answered(sources, response):
     return "extractive reader" if sources else "nobody"
 
 
-def _parse(arguments):
+def _parser():
     parser = argparse.ArgumentParser(description=f"Ask six scikit-learn descriptions a question: {', '.join(NAMES)}.")
-    parser.add_argument("question", nargs="*", help="the words of your question (default: three examples)")
-    parser.add_argument("--docs", metavar="FOLDER", help="ask the documents in this folder instead: "
-                        f"{' '.join(documents.DOC_TYPES)}")
-    parser.add_argument("--k", type=int, default=3, help="how many chunks to retrieve (default: 3)")
-    parser.add_argument("--show-prompt", action="store_true", help="print what a model would be asked")
-    parser.add_argument("--json", action="store_true", help="print a JSON object (for each example)")
-    options = parser.parse_args(arguments)
+    add = parser.add_argument
+    add("question", nargs="*", help="the words of your question (default: three examples)")
+    add("--docs", metavar="FOLDER", help=f"ask the documents in this folder instead: {' '.join(documents.DOC_TYPES)}")
+    add("--index", metavar="FOLDER", help="keep the index here: built once, then only what changed")
+    add("--user", metavar="GROUPS", help="who asks, as names of groups: hr,staff (default: anonymous)")
+    add("--where", metavar="CONDITION", action="append", default=[],
+        help="only chunks like that: doc_type=md, or effective_date>=2025-01-01; may be repeated")
+    add("--latest", action="store_true", help="only the newest version of each series of documents")
+    add("--mode", choices=list(MODES), default="hybrid", help="which retrievers are asked (default: hybrid)")
+    add("--k", type=int, default=3, help="how many chunks to retrieve (default: 3)")
+    add("--whole-corpus", action="store_true", help="retrieve nothing: read everything that may be seen")
+    add("--chat", action="store_true", help="one question a line, until the input ends; each may lean on those before")
+    add("--explain", action="store_true", help="print each source's rank at every stage, and which words it shares")
+    add("--show-prompt", action="store_true", help="print what a model would be asked")
+    add("--json", action="store_true", help="print a JSON object (for each example)")
+    return parser
+
+
+def _parse(arguments):
+    options = (parser := _parser()).parse_args(arguments)
     if options.k < 0:
         parser.error("--k must be at least 0")
-    if options.docs == "":
-        parser.error("--docs needs a folder; for this one, write --docs .")
-    if options.docs is not None and not options.question:
+    for name in ("docs", "index"):
+        if getattr(options, name) == "":
+            parser.error(f"--{name} needs a folder; for this one, write --{name} .")
+    if options.docs is not None and not options.question and not options.chat:
         parser.error("--docs needs a question, in front of it or behind: rag.py \"my question\" --docs FOLDER")
-    options.questions = [" ".join(options.question)] if options.question else EXAMPLES
+    options.questions = [" ".join(options.question)] if options.question else [] if options.chat else EXAMPLES
     if not all(question.strip() for question in options.questions):
         parser.error("the question is empty")
     if any("\ud800" <= letter <= "\udfff" for question in options.questions for letter in question):
         parser.error("the question holds bytes that are not text in this terminal's encoding")
+    options.user = [name.strip() for name in (options.user or "").split(",") if name.strip()]
     return options
 
 
@@ -202,22 +220,65 @@ def main(arguments=None):
     """Run the command line; returns the exit status."""
     options = _parse(arguments)
     try:
-        chunks, vectors = [_first_use("CHUNKS"), _first_use("VECTORS")] if options.docs is None else read_folder(
-            options.docs)
-    except (ImportError, OSError, ValueError) as error:                # no documents, no weights, damaged ones
-        return _fail(error)
-    try:
-        who = {show(question, chunks, vectors, options.k, options.json, options.show_prompt)
-               for question in options.questions}
+        docs = load_documents() if options.docs is None else corpus.read_folder(options.docs)
+        where = corpus.conditions(options.where, options.latest)
+        if options.whole_corpus:
+            hits = [Hit(source, 0.0, {}, source, []) for source in corpus.whole_corpus(docs, options.user, where)]
+            find = lambda question, history: (hits, question)          # noqa: E731
+        else:
+            find = functools.partial(_find, corpus.open_index(docs, embedder(), options.index), where, options)
+        who = set()
+        for question, history in _questions(options):
+            who.add(_turn(question, history, find, options))
         if not options.json:
             print("answered by:", ", ".join(NOTES.get(name, name) for name in sorted(who)))
         sys.stdout.flush()
     except BrokenPipeError:                                            # whoever was reading has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except llm.failures() as error:
+    except (ImportError, OSError, ValueError, *llm.failures()) as error:           # no documents, no weights, no answer
         return _fail(error)
     return 0
+
+
+def _questions(options):
+    """Yield (question, history): those of the command line, then, in a chat, each line of the input."""
+    history = []
+    for question in options.questions:
+        yield question, history
+    while options.chat:
+        print("> " if sys.stdin.isatty() else "", end="", flush=True)
+        if not (line := sys.stdin.readline()):
+            break
+        if line.strip():
+            yield line.strip(), history
+
+
+def _turn(question, history, find, options):
+    """Answer one question and print it; returns who answered. In a chat, what was said is remembered."""
+    hits, searched = find(question, history)
+    text, response = read(searched, [hit.chunk for hit in hits], options.whole_corpus)
+    who = who_answered(hits, response)
+    show(question, hits, text, who, options)
+    if options.chat:
+        history += [("user", question), ("assistant", text)]
+    return who
+
+
+def _find(index, where, options, question, history):
+    """(hits, what was searched for): said on stderr, if it is not the question."""
+    trace = {}
+    hits = search(question, index, options.user, where, history, options.mode, max(50, options.k), options.k,
+                  ask=queries.claude if llm.has_key() else None, trace=trace)
+    if trace["question"] != question:
+        print("searched for:", trace["question"], file=sys.stderr)
+    if options.explain:
+        lines = [line for hit in hits for line in explain(hit, trace["question"], index, options.user)]
+        times = ", ".join(f"{stage} {time:.3f}" for stage, time in trace["timings"].items())
+        allowed = compress(index.chunks, index.mask(options.user, where))
+        print(*lines, f"seconds: {times}", corpus.advice(corpus.size(allowed)), sep="\n",
+              file=sys.stderr if options.json else sys.stdout)
+    return hits, trace["question"]
 
 
 def _fail(error):

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-FORMAT = 1
+FORMAT = 2
 POINTER = "rag-index.json"
 SAVE = re.compile("rag-index-[0-9a-f]{32}")
 AGAIN = "build it again, or put a copy of the whole folder in its place"

@@ -468,6 +468,49 @@ def test_one_warning_for_all_that_the_model_does_not_read():
         made.add([document("c", "w w w w")])                          # "w w w" and "w" fit
 
 
+# -- What else an index keeps ------------------------------------------------------------------------------------------
+
+
+def test_a_boosted_title_counts_as_if_it_stood_there_more_often():
+    chunks = [{"id": f"{doc}#0", "doc_id": doc, "position": 0, "title": title, "text": text}
+              for doc, title, text in (("a", "cat", "the cat fly"), ("b", "dog", "the dog cat mat fly"))]
+    made = again(index.Index.build(chunks, Embedder(), title_boost=2))
+    tokens = [["the", "cat", "fly", "cat", "cat"], ["the", "dog", "cat", "mat", "fly", "dog", "dog"]]
+    assert made.title_boost == 2 and made.postings.scores(["cat"]).tolist() == bm25.BM25(tokens).scores(["cat"]).tolist()
+    made.chunker = CHUNKER
+    made.add([{"id": "c", "title": "birds", "text": "fly"}])            # what comes later is boosted as well
+    assert made.postings.lengths.tolist() == [5, 7, 4]         # title, text, and the title twice more
+    with pytest.raises(ValueError, match="title_boost must be at least 0"):
+        index.Index.build([], Embedder(), title_boost=-1)
+
+
+def test_another_chunker_makes_every_document_a_changed_one():
+    docs = [document("a", "the cat sat on the mat"), document("b", "birds fly")]
+    made = built([])
+    assert made.sync(docs) == (["a", "b"], [], []) and made.sync(docs) == ([], [], [])
+    made.chunker = functools.partial(chunking.fixed, size=2)
+    assert made.sync(docs) == ([], ["a", "b"], []) and len(made.chunks) == 4
+    made.chunker = functools.partial(chunking.fixed, size=2, embedder=Embedder())
+    assert made.sync(docs) == ([], ["a", "b"], []) and made.sync(docs) == ([], [], [])
+
+
+def test_a_chunker_is_told_by_its_name_and_settings():
+    assert index._named(functools.partial(chunking.fixed, 3, overlap=1, embedder=Embedder())) == (
+        "chunking.fixed(3, embedder=toy, overlap=1)")
+    nested = functools.partial(functools.partial(chunking.fixed, size=2), strategy=chunking.recursive)
+    assert index._named(nested) == "chunking.fixed(size=2, strategy=chunking.recursive)" and index._named(None) == "None"
+
+
+def test_token_vectors_leave_with_the_last_chunk_of_their_text_and_are_saved():
+    made = built([document("a", "the cat"), document("b", "the cat"), document("c", "birds")])
+    made.token_store.fill([chunk["text"] for chunk in made.chunks])
+    made.remove(["a"])
+    assert set(made.token_store.kept) == {"the cat", "birds"}
+    made.remove(["b"])
+    assert set(made.token_store.kept) == {"birds"} == set(again(made).token_store.kept)
+    assert not index.Index.build(chunks_of([document("a")]), Embedder(), token_budget=0).token_store.kept
+
+
 # -- Planted bugs ------------------------------------------------------------------------------------------------------
 
 

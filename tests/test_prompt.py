@@ -67,9 +67,9 @@ Question: How many days?"""
 
 
 def test_packed_says_where_each_source_stands():
-    made = build([chunk("b c", "x", 2, title="X", page=3, source="/x.pdf", section_path=["X", "Y"], acl=["hr"])])
+    made = build([chunk("b c", "x", 2, title="X", page=3, source="/x.pdf", section_path=["X", "Y"], acl=["hr"], version="2")])
     assert made.packed == [("S1", "X", "b c", [{"doc_id": "x", "start": 2, "end": 5, "body": "b c", "title": "X",
-                                                 "page": 3, "source": "/x.pdf", "section_path": ["X", "Y"]}])]
+                                                 "page": 3, "source": "/x.pdf", "section_path": ["X", "Y"], "version": "2"}])]
 
 
 @pytest.mark.parametrize("rule", [

@@ -1,5 +1,6 @@
 """Second half of the lesson on the pipeline: windows, retrieval and answers, without a key and without a network."""
 
+import io
 import json
 import os
 import subprocess
@@ -114,8 +115,8 @@ def test_with_a_key_claude_is_asked_with_rules_sources_and_the_question_last(mon
     class Response:
         content, stop_reason, model = [Block], "end_turn", "a-model"
 
-    def ask(prompt, system=None):
-        asked.update(prompt=prompt, system=system)
+    def ask(prompt, system=None, prefix=None):
+        asked.update(prompt=prompt, system=system, prefix=prefix)
         return Response
 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "some-key")
@@ -162,7 +163,7 @@ def test_json_is_one_object_a_question_and_offsets_point_into_the_document(capsy
 def test_unquoted_words_are_one_question_and_the_prompt_is_shown(capsys):
     assert rag.main("--show-prompt --k 1 Who created the digits dataset?".split()) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Sources:\n\n[1] [Optical") and "Question: Who created the digits dataset?" in out
+    assert out.startswith("Sources:\n\n[1] Optical") and "Question: Who created the digits dataset?" in out
     assert "-> :Creator: E. Alpaydin" in out and "answered by: the extractive reader" in out
 
 
@@ -187,10 +188,10 @@ def test_a_response_without_a_model_was_still_claudes():
 @pytest.mark.parametrize("error", [ModuleNotFoundError("pip install scikit-learn"), FileNotFoundError("no weights"),
                                    ValueError("damaged")])
 def test_what_is_missing_is_one_line_not_a_traceback(monkeypatch, capsys, error):
-    def fail(name):
+    def fail():
         raise error
 
-    monkeypatch.setattr(rag, "_first_use", fail)
+    monkeypatch.setattr(rag, "load_documents", fail)
     assert rag.main(["wine?"]) == 1
     assert capsys.readouterr().err == f"{type(error).__name__}: {error}\n"
 
@@ -234,11 +235,69 @@ def test_own_documents_are_asked_and_what_could_not_be_read_is_named(folder, cap
     assert printed.err.splitlines() == [f"left out: {folder}/latin.txt is not UTF-8 text (byte 3): save it as UTF-8"]
 
 
-def test_own_documents_are_cut_by_their_structure(folder):
+def printed_by(arguments, capsys):
+    assert rag.main([str(each) for each in arguments]) == 0
+    return capsys.readouterr()
+
+
+def test_an_index_is_kept_and_a_changed_text_is_never_answered_from_the_old_one(folder, tmp_path_factory, capsys):
     (folder / "latin.txt").unlink()
-    chunks, vectors = rag.read_folder(folder)
-    assert [chunk["text"].split("\n")[0] for chunk in chunks] == [
-        "Leave Policy 2026 > Annual leave > Carry-over", "travel"] and len(vectors) == 2
+    arguments = ["--docs", folder, "--index", tmp_path_factory.mktemp("index"), "--k", "1", "How many days may roll over?"]
+    first = printed_by(arguments, capsys)
+    assert "Up to five days" in first.out and first.err == "index: 2 added, 0 updated, 0 removed\n"
+    policy = folder / "leave" / "policy.md"
+    policy.write_text(policy.read_text().replace("five", "nine"))
+    second = printed_by(arguments, capsys)
+    assert "Up to nine days" in second.out and second.err == "index: 0 added, 1 updated, 0 removed\n"
+    assert printed_by(arguments, capsys) == (second.out, "")
+
+
+def test_who_asks_and_what_it_may_be(folder, capsys):
+    (folder / "latin.txt").unlink()
+    (folder / "pay.md").write_text("---\nacl: [hr]\n---\n# Pay\n\nGrade 4 earns 40,000.\n")
+    arguments = ["--docs", folder, "--json", "What does grade 4 earn?"]
+
+    def found(*more):
+        return {source["id"] for source in json.loads(printed_by([*arguments, *more], capsys).out)["sources"]}
+
+    assert found() == found("--user", "staff") == {"leave/policy.md#0", "travel.txt#0"}
+    assert found("--user", "staff, hr") == {"leave/policy.md#0", "travel.txt#0", "pay.md#0"}
+    assert found("--user", "hr", "--where", "doc_type=md", "--latest") == {"leave/policy.md#0", "pay.md#0"}
+    assert found("--whole-corpus") == {"leave/policy.md", "travel.txt"}
+    assert rag.main([str(each) for each in [*arguments, "--where", "colour=red"]]) == 1
+    assert "there is no field 'colour'" in capsys.readouterr().err
+
+
+def test_explain_tells_ranks_words_and_whether_to_retrieve_at_all(folder, capsys):
+    (folder / "latin.txt").unlink()
+    out = printed_by(["--docs", folder, "--explain", "--mode", "lexical", "per diem"], capsys).out
+    assert out.startswith("travel.txt#0: lexical 1 (") and "reranked 1 (" in out and "dense" not in out
+    assert "shares the words: per 0.4" in out and "diem 0.4" in out and "has about 48 tokens" in out
+    printed = printed_by(["--docs", folder, "--explain", "--json", "per diem"], capsys)
+    assert json.loads(printed.out)["sources"][0]["ranks"]["reranked"]["rank"] == 1 and "shares the words" in printed.err
+
+
+def test_in_a_chat_a_question_may_lean_on_those_before(folder, capsys, monkeypatch):
+    (folder / "latin.txt").unlink()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How many leave days may roll over?\n\nand unused per diem?\n"))
+    printed = printed_by(["--docs", folder, "--chat", "--k", "1"], capsys)
+    first, second, _ = printed.out.splitlines()
+    assert "five days" in first and second.startswith("and unused per diem? -> Unused per diem is paid back.")
+    assert printed.err == "searched for: and unused per diem? leave days roll\n"
+
+
+def test_a_whole_corpus_goes_in_front_where_the_service_can_keep_it(folder, capsys, monkeypatch):
+    (folder / "latin.txt").unlink()
+    asked = {}
+
+    class Response:
+        content, stop_reason, model = [type("Block", (), {"type": "text", "text": "Five [1]."})], "end_turn", "a-model"
+
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "some-key")
+    monkeypatch.setattr(llm, "ask", lambda prompt, **given: asked.update(given, prompt=prompt) or Response)
+    printed_by(["--docs", folder, "--whole-corpus", "How many days?"], capsys)
+    assert asked["prompt"] == "Question: How many days?" and asked["prefix"].startswith("Sources:\n\n[1] Leave Policy 2026")
+    assert asked["prefix"].count("per diem") == 1 and asked["system"] == rag.SYSTEM
 
 
 @pytest.mark.parametrize("arguments, message", [
