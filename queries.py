@@ -1,4 +1,4 @@
-"""Step 15 of 22 — Is the question fit to search with? Before: llm.py. Next: rag.py.
+"""Step 15 of 22 — Is the question fit to search with? Before: llm.py. Next: prompt.py.
 
 People ask "and for EU?" and mean the refund policy that was spoken of before. Retrieval sees only the three words. Each
 function here makes of a question what can be searched; each works with a model, and does less without one.
