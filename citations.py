@@ -1,4 +1,4 @@
-"""Step 17 of 22 — Where did each sentence come from? Parse, validate, repair, resolve. Before: queries.py.
+"""Step 17 of 22 — Where did each sentence come from? Parse, validate, repair, resolve. Before: prompt.py.
 Next: rag.py.
 
 A model is asked to cite like [S2]: the second of the sources that were packed into its prompt. What it writes is text,

@@ -24,6 +24,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 import citations
+import prompt
 
 QUOTE = re.compile(r"""(?<!\w)"(?=\S)([^"\n]*+)"(?!\w)|“([^“”\n]*+)”|„([^„“”\n]*+)[“”]|«([^«»\n]*+)»|「([^「」\n]*+)」""")
 ELLIPSIS = re.compile(r"\[ ?\.\.\. ?\]|\.\.\.")
@@ -56,7 +57,7 @@ def check_quotes(text, packed):
     Quote(start=7, end=22, status='verified', stands=[(1, 'leave', 40, 55)])
     """
     packed = list(packed)
-    folded = [(number, place, *fold(place["body"])) for number, source in enumerate(packed, start=1)
+    folded = [(number, place, *fold(prompt.shown(place["body"]))) for number, source in enumerate(packed, start=1)
               for place in source.places]
     found, code = citations.read(text, len(packed))
     cited = [(start, end, {number for each in inside if each.status == "valid" for number in each.numbers})
@@ -112,7 +113,7 @@ def fold(text):
 
 def _stands(quote, folded):
     """[(number, doc_id, start, end)] of the places, given folded, where the quote stands."""
-    quote = fold(quote)[0]
+    quote = fold(prompt.shown(quote))[0]                               # as the model saw it, which is as long
     return [(number, place["doc_id"], place["start"] + spans[start][0], place["start"] + spans[end - 1][1])
             for number, place, body, spans in folded for start, end in _parts(quote, body)]
 

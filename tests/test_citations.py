@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import citations
+import prompt
 
 N = 8                                                # how many sources there are, unless a test says otherwise
 
@@ -434,6 +435,16 @@ def test_a_source_that_stands_in_several_places_opens_all_of_them():
     packed = [Source([place("a", start=0), place("a", start=500), place("b", start=7)])]
     [reference] = citations.resolve("It is so [1].", packed)
     assert [(each.doc_id, each.start, each.end) for each in reference.places] == [("a", 0, 10), ("a", 500, 510), ("b", 7, 17)]
+
+
+def test_what_a_prompt_packed_is_what_a_citation_opens():
+    text = "Nothing. It is red. It was blue. Nothing."
+    chunks = [{"doc_id": doc_id, "title": "Colours", "source": f"{doc_id}.md", "start": start, "end": end, "text": text[start:end],
+               "body": text[start:end], "section_path": ["Now"]} for doc_id, start, end in [("b", 9, 19), ("a", 20, 32), ("c", 9, 19)]]
+    packed = prompt.build_prompt("Which colour?", chunks, count=len).packed
+    opened = [[(each.source, text[each.start:each.end]) for each in reference.places]
+              for reference in citations.resolve("It is red [S1]. It was blue [S2].", packed)]
+    assert opened == [[("b.md", "It is red."), ("c.md", "It is red.")], [("a.md", "It was blue.")]]
 
 
 def test_offsets_are_those_of_the_document():

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+import prompt
 import quotes
 
 BODY = "Up to five days may be rolled over,\nto be used by the end of March; “unused” days – if any – are void."
@@ -86,6 +87,15 @@ def test_a_quote_is_held_against_the_sources_of_its_own_sentence():
     assert statuses("“Ten days may be sold” [2].", *sources) == ["unverified"]
     assert statuses("“Ten days may be carried”", *sources) == ["elsewhere"]
     assert statuses("“Ten days may be carried” [1].") == ["unverified"]
+
+
+def test_what_the_prompt_shows_otherwise_can_be_quoted_either_way():
+    body = "Write </source> at the end of it."
+    chunk = {"doc_id": "html.md", "title": "HTML", "start": 7, "end": 7 + len(body), "body": body, "text": body}
+    packed = prompt.build_prompt("How does it end?", [chunk], count=len).packed
+    for quoted in ("Write </source> at the end", "Write ‹/source> at the end"):
+        [quote] = quotes.check_quotes(f"“{quoted}” [S1].", packed)
+        assert quote.stands == [(1, "html.md", 7, 33)]
 
 
 def test_a_quote_over_two_sentences_has_the_citation_behind_it():
