@@ -1,8 +1,8 @@
 """Step 14 of 22 — Ask Claude, or, without a key, quote the best sentence. Before: rerank.py. Next: queries.py.
 
-Retrieval has found the pages; somebody has to read them. Two readers live here. Claude reads the whole prompt and
-writes an answer: that needs the environment variable ANTHROPIC_API_KEY, a network, and money. The extractive reader
-needs none of them: it cannot write, it only quotes the sentence that fits the question best, or says "I don't know".
+Retrieval has found the pages; somebody has to read them. Claude reads the whole prompt and writes an answer: that needs
+the environment variable ANTHROPIC_API_KEY, a network, and money. Without them the extractive reader answers
+(reader.py), which can only quote.
 
     prompt     what Claude is asked: sources and question, one string; `system` holds the rules
     prefix     a text in front of many prompts, say a document: the service keeps it for five minutes and reads it from
@@ -10,20 +10,13 @@ needs none of them: it cannot write, it only quotes the sentence that fits the q
     packed     the sources alone, where the service itself is to say which of them a sentence comes from
     response   what came back: blocks (the text among them) and stop_reason, which says why the model stopped writing;
                usage counts the tokens
-    sources    chunks, dicts with a "title" and a "body"; the first has number 1
-    unit       a quotable piece of a body: a sentence, a bullet, a field with its value, a row of a table
-    quote      the best unit and its source's number             toy: "the dog chased the cat [2]"
-
-The reader is the whole pipeline once more in small, with sentences for chunks: cosine finds candidates, MaxSim chooses
-among them, and a threshold decides whether the best is good enough. The number is the last thing in its answer; other
-brackets belong to the quoted text.
 
 The environment variable RAG_MODEL names the model, else it is MODEL. What fails for a moment (429, 5xx, no connection)
 is tried again, RETRIES times, by the SDK: after half a second, then a second, or after what the service's retry-after
 says, however long that is.
 
-Not here: tools, temperature (the service does not take one any more, so the same prompt may get another answer
-tomorrow); which sentence of a source is cited, as a pointer of the service names a whole source; sentence boundaries in general.
+Not here: tools; temperature (the service does not take one any more, so the same prompt may get another answer
+tomorrow); which sentence of a source is meant, since the service points to whole blocks, and a source is one.
 """
 
 import contextlib
@@ -34,26 +27,12 @@ import re
 import sys
 import urllib.parse
 
-import index
 import ranking
-import rerank
 
 MODEL = "claude-sonnet-5-5"    # unless RAG_MODEL names another
 RETRIES = 2                    # so a question is sent three times at most
 TIMEOUT = 120.0                # seconds that a server may be silent; the SDK's own ten minutes look like a hang
 UNKNOWN = "I don't know"
-CANDIDATES = 5                 # how many units MaxSim looks at: 3, 5 or 10 gave 32 right quotes of 40, all of them 33
-
-# The least MaxSim of a quote. Measured over the scikit-learn descriptions (300-word chunks, k = 3) with 40 questions
-# that they answer, 20 near ones that they do not ("How many instances are in the titanic dataset?") and 20 far ones:
-#     threshold   0.4   0.5   0.6   0.65   0.7
-#     right        32    32    29     29    22    of 40: the quote holds the answer
-#     wrong         8     8     7      4     2    of 40: it does not
-#     near          5    11    17     19    19    of 20 refused
-#     far          18    20    20     20    20    of 20 refused
-# No threshold parts them cleanly. A wrong quote costs more than a refusal, so not 0.5; but not 0.65 either: on other
-# texts (leave rules, a recipe, error messages; 18 questions with an answer) 0.5 gave 13 right, 0.6 10, and 0.65 only 8.
-THRESHOLD = 0.6
 
 
 class MissingKey(RuntimeError):
@@ -192,11 +171,11 @@ def _guarded(client):
 
 def _prepared(prompt, system=None, model=None, max_tokens=1024, client=None, prefix=None, packed=None, timeout=None):
     """The client, and what it is to send."""
-    model = default_model() if model is None else _check_text(model, "model")
+    model = default_model() if model is None else check_text(model, "model")
     request = {"model": model, "max_tokens": ranking.check_k(max_tokens, 1, "max_tokens"),
                "messages": [{"role": "user", "content": _content(prompt, prefix, packed)}]}
     if system is not None:
-        request["system"] = [_kept(_check_text(system, "system"))]
+        request["system"] = [_kept(check_text(system, "system"))]
     if timeout is not None and not (isinstance(timeout, (int, float)) and 0 < timeout < math.inf):
         raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
     client = _client(_key(), _base_url()) if client is None else client
@@ -205,11 +184,11 @@ def _prepared(prompt, system=None, model=None, max_tokens=1024, client=None, pre
 
 
 def _content(prompt, prefix, packed):
-    _check_text(prompt, "prompt")
+    check_text(prompt, "prompt")
     if prefix is None and packed is None:
         return prompt
     # the service keeps all that stands up to the mark, system included
-    front = [] if prefix is None else [_kept(_check_text(prefix, "prefix"))]
+    front = [] if prefix is None else [_kept(check_text(prefix, "prefix"))]
     return [*front, *_search_results(packed), {"type": "text", "text": prompt}]
 
 
@@ -305,7 +284,7 @@ def _key():
     key = os.environ.get("ANTHROPIC_API_KEY", "").strip()
     if not key:
         raise MissingKey("set the environment variable ANTHROPIC_API_KEY to ask Claude; everything else works without "
-                         "one, and the extractive reader (llm.extractive_answer) answers instead")
+                         "one, and the extractive reader (reader.py) answers instead")
     if not re.fullmatch("[!-~]+", key):
         raise BadSetting("ANTHROPIC_API_KEY has white space or a character that is not ASCII inside: copy it again")
     return key
@@ -327,7 +306,8 @@ def _base_url():
     return url
 
 
-def _check_text(text, name):
+def check_text(text, name):
+    """The text. Raises TypeError if it is none, ValueError if it is blank or holds half a character."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string, not a {type(text).__name__}")
     if not text.strip():
@@ -337,87 +317,18 @@ def _check_text(text, name):
     return text
 
 
-# -- The extractive reader ---------------------------------------------------------------------------------------------
-
-
-def extractive_answer(question, sources, embedder):
-    """The unit of `sources` that fits the question best, verbatim, and its source's number; or UNKNOWN.
-
-    sources   dicts with a "title" and a "body", numbered from 1; none: UNKNOWN, and no model is touched
-    embedder  an Embedder (embedding.py)
-
-    White space in a quote is collapsed; of equal units the first source's is quoted. TypeError or ValueError for a
-    question that is no text or blank.
-
-    >>> extractive_answer("Who chased the cat?", [], embedder=None)
-    "I don't know"
-    """
-    _check_text(question, "question")
-    places = {}
-    for number, source in enumerate(sources, start=1):
-        for unit in units(source["body"]):
-            if unit != source["title"]:                                # a title fits every question, and answers none
-                # the title goes in front as it does for chunks: ":Number of Instances: 178" says not of what
-                places.setdefault(f"[{source['title']}] {unit}", (unit, number))
-    if not places:
-        return UNKNOWN
-    text, score = _best(question, list(places), embedder)
-    unit, number = places[text]
-    return f"{unit} [{number}]" if score >= THRESHOLD else UNKNOWN
-
-
-def _best(question, texts, embedder):
-    """The best of `texts` and its MaxSim. Comparing one vector a text is quick; MaxSim sees more, and costs more."""
-    [query_vector] = embedder.encode([question], kind="query")         # [1, dim] -> [dim]
-    positions, _ = index.cosine_top_k(query_vector, embedder.encode(texts), CANDIDATES)
-    candidates = [{"text": texts[position]} for position in positions]
-    [(best, score)] = rerank.rerank(question, candidates, top_k=1, scorer=rerank.maxsim_scorer(embedder))
-    return best["text"], score
-
-
-_SILENT = re.compile(r"[\W_]*$|\s*\.\.\s")             # blank, a rule (----, ====, |---|), a directive (.. rubric:: X)
-_MARK = re.compile(r"\s*(:[^:]+:(\s|$)|[-*+•|#>]+\s|\(?\d{1,3}[.)]\s)")         # a field, a bullet, a row, (1) or 1.
-_GAP = re.compile(r"[^\s.!?)] {2,}\S")                 # columns; two blanks after a full stop are only an old custom
-_SENTENCE_END = re.compile(
-    r"""(?:(?<=[.!?])|(?<=[.!?][)"'\]]))"""            # not the stop inside 14.8 or 0..16: white space must follow,
-    r"\s+(?=[\"'(\[]?[A-Z0-9])"                        # and then a capital letter or a digit
-    # not after "R.", "Dr.", "Rep.", "et al."; the price: nor after a sentence whose last word is "Bob"
-    r"(?<!\b[A-Z]\.\s)(?<!\b[A-Z][a-z]\.\s)(?<!\b[A-Z][a-z]{2}\.\s)(?<!\bal\.\s)")
-
-
-def units(body):
-    """The pieces of a body that can be quoted, in order, each with its white space collapsed.
-
-    >>> units(":Creator: R. A. Fisher\\n:Range: 0..16\\n\\nAlcohol  11.0  14.8\\nAsh  1.36  3.23")
-    [':Creator: R. A. Fisher', ':Range: 0..16', 'Alcohol 11.0 14.8', 'Ash 1.36 3.23']
-    >>> units("The data is a\\ncopy. It has 14.8 in it.")
-    ['The data is a copy.', 'It has 14.8 in it.']
-    """
-    pieces, goes_on = [], False
-    for line in body.splitlines():
-        if _SILENT.match(line):
-            goes_on = False
-            continue
-        marked = bool(_MARK.match(line))
-        row = not marked and bool(_GAP.search(line.strip()))
-        if goes_on and not marked and not row:
-            pieces[-1].append(line)                                    # a wrapped line goes on with the one before
-        else:
-            pieces.append([line])
-        goes_on = not row
-    return [unit for lines in pieces for unit in _SENTENCE_END.split(" ".join(" ".join(lines).split()))]
-
-
 if __name__ == "__main__":
-    import embedding
-    from toy import DOCUMENTS
+    from types import SimpleNamespace
 
-    print("who would answer here:", MODEL if has_key() else "the extractive reader, since no ANTHROPIC_API_KEY is set")
-    sources = [{"title": "Animals", "body": text} for text in DOCUMENTS]
-    texts = [f"[Animals] {text}" for text in DOCUMENTS]
-    embedder = embedding.load_embedder()
-    # the second question shows what a threshold costs: a right sentence is refused
-    for question in ("Who chased the cat?", "Where did the cat sit?", "What is the capital of France?"):
-        best, score = _best(question, texts, embedder)
-        print(f"{question} -> {extractive_answer(question, sources, embedder)}")
-        print(f"    best: {best!r}, MaxSim {score:.2f}, {'above' if score >= THRESHOLD else 'below'} {THRESHOLD}")
+    who = default_model() if has_key() else "the extractive reader, since no ANTHROPIC_API_KEY is set"
+    print("who would answer here:", who)
+    blocks = [SimpleNamespace(type="thinking", thinking="Which one?"), SimpleNamespace(type="text", text="178 [1]")]
+    for reason in ("end_turn", "max_tokens", "refusal", None):
+        try:
+            print(f"{reason}: {text_of(SimpleNamespace(stop_reason=reason, content=blocks))}")
+        except NoAnswer as error:
+            print(f"{reason}: {error}")
+    pointers = [SimpleNamespace(search_result_index=0), SimpleNamespace(search_result_index=2)]
+    blocks = [SimpleNamespace(type="text", text="There are 178", citations=pointers),
+              SimpleNamespace(type="text", text=".")]
+    print("cited by the service:", text_of(SimpleNamespace(stop_reason="end_turn", content=blocks)))
