@@ -145,6 +145,7 @@ def test_formula_equals_the_code(module, name):
     ("saving", "chunks.json was changed"),
     ("index", "vets      lexical  pets-1#0 0.7799  pets-3#0 0.5316  pets-0#0 0.4570"),
     ("rerank", "MaxSim (0.80 + 1.00) / 2 = 0.90"),
+    ("prompt", "a budget of 137 leaves 8 for two bodies: 5 + 3, and none of 6"),
     ("contextual", "from the document: 'Acme made pumps in the second quarter of 2023.'"),
     ("documents", "Wine recognition dataset"),
     ("model_files", "fingerprint of all: "),
