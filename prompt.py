@@ -1,5 +1,5 @@
 """Step 16 of 22 — How do sources reach the model? Packing whole chunks into a budget, delimiters that hold.
-Before: queries.py. Next: rag.py.
+Before: queries.py. Next: citations.py.
 
 The model sees nothing but one string. It has to hold the right chunks, not more of them than fit, and it has to be
 clear where each begins and ends, whatever is written in them: a page may say </source> and go on with orders.

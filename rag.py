@@ -1,4 +1,4 @@
-"""Step 18 of 22 — The whole pipeline on one page: load, chunk, embed, retrieve, answer. Before: prompt.py.
+"""Step 18 of 22 — The whole pipeline on one page: load, chunk, embed, retrieve, answer. Before: citations.py.
 Next: eval_chunk_sizes.py.
 
 Retrieval-augmented generation is an open-book exam: the model is the student, retrieval finds the pages. First the

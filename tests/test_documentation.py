@@ -152,6 +152,8 @@ def test_formula_equals_the_code(module, name):
     ("vector_cache", "after: [0.6 0.8]"),
     ("embedding", "cosine 0.65 with 'the cat dog'"),
     ("cutting", "reach(4, 3): 15, since 'cat sat on ' has three words"),
+    ("citations", "'The ten of 2023 are void.'  is from hr/leave-2023.md, characters 40-60"),
+    ("quotes", "elsewhere   carry over ten days"),
     ("chunking", "distances of its sentences: 0.01 0.02 0.00 0.02 0.17 0.02 0.01 0.00"),
 ])
 def test_lesson_prints_its_worked_example(name, line):
