@@ -239,6 +239,13 @@ BUGS = {
         ('chain = max(_CHAIN.findall(reply), key=len, default="")', 'chain = ""', "chatter before the chain counts"),
         ("text[:characters]}", "text}", "nothing is cut"),
     ],
+    "llm": [
+        ('"cache_creation_input_tokens", "read": "cache_read_input_tokens"',
+         '"cache_read_input_tokens", "read": "cache_creation_input_tokens"', "written and read swapped"),
+        ('f"[S{index + 1}]"', 'f"[S{index}]"', "sources counted from 0"),
+        ("words = block.text.rstrip()", "words = block.text", "a citation in the next paragraph"),
+        ('if reason not in ("end_turn", "stop_sequence"):', 'if reason == "refusal":', "a cut answer is an answer"),
+    ],
     "contextual": [
         ('if name not in chunk["text"]]', "if name]", "names said twice"),
         ('if end <= chunk["start"] or chunk["end"] <= start]', "]", "the chunk's own sentence in front of it"),
@@ -251,8 +258,7 @@ BUGS = {
         ("(type(None), llm.NoAnswer)", "type(None)", "a refusal stops everything"),
         ("_line(key, text) == line", "True", "damage not noticed"),
         ('MARK) + b"\\n" + line', 'MARK + b"\\n") + line + b"\\n"', "a torn line takes the next along"),
-        ('"cache_creation_input_tokens", "cache_read_input_tokens", "output', '"cache_read_input_tokens", '
-         '"cache_creation_input_tokens", "output', "written and read swapped"),
+        ("Usage(1, **llm.usage_of(response))", "Usage(1)", "calls cost nothing"),
         ("len(context) > CHARACTERS", "False", "contexts of any length"),
     ],
 }
