@@ -118,6 +118,14 @@ class Term(NamedTuple):
     row: np.ndarray | None      # [n], 0 where the term does not occur
 
 
+class View(NamedTuple):
+    """What may be known of, and its statistics."""
+
+    visible: np.ndarray         # [n]
+    n: int
+    mean_length: float
+
+
 class BM25:
     """A keyword index over `token_lists` (any iterable of lists of strings).
 
@@ -150,17 +158,17 @@ class BM25:
         self.documents, self.counts = (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32)    # [n_postings]
         self.starts = np.searchsorted(keys, np.arange(n_terms + 1) * n)             # [n_terms + 1]
         df = np.diff(self.starts)
-        self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
+        self.weights = self._weigh(self.counts, self.lengths[self.documents], np.repeat(df, df), *self._statistics())
         self.terms = {}                                               # number -> Term, made when first asked for
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
-        return self._score(self._terms(query_tokens, self._check_mask(visible, "visible")))
+        return self._score(self._terms(query_tokens, self._view(visible)))
 
     def top_k_by_definition(self, query_tokens, k, allowed=None, visible=None):
         """`top_k` as it is meant: score everything, then rank the allowed documents that contain a term."""
         allowed = self._check_mask(allowed, "allowed")
-        return self._score_and_rank(self._terms(query_tokens, self._check_mask(visible, "visible")), k, allowed)
+        return self._score_and_rank(self._terms(query_tokens, self._view(visible)), k, allowed)
 
     def top_k(self, query_tokens, k, allowed=None, visible=None):
         """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
@@ -172,27 +180,28 @@ class BM25:
 
     def top_k_many(self, queries, k, allowed=None, visible=None):
         """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
-        k, visible = ranking.check_k(k), self._check_mask(visible, "visible")
+        k, view = ranking.check_k(k), self._view(visible)
         allowed = self._check_mask(allowed, "allowed")
+        found = allowed if view is None else view.visible if allowed is None else view.visible & allowed
         accumulator, results = np.zeros(len(self.lengths)), []
         for tokens in _check_tokens(queries):
-            terms = self._terms(tokens, visible)
+            terms = self._terms(tokens, view, lazily=True)
             if sum(term.ceiling for term in terms) < EXACT:
-                results.append(search(terms, k, accumulator, allowed))
+                results.append(search(terms, k, accumulator, found))
             else:
-                results.append(self._score_and_rank(terms, k, allowed))
+                results.append(self._score_and_rank(self._terms(tokens, view), k, allowed))
         return results
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
-        visible = self._check_mask(visible, "visible")
+        view = self._view(visible)
         position = ranking.check_k(position, least=0, name="position")
-        if position >= len(self.lengths) or visible is not None and not visible[position]:
+        if position >= len(self.lengths) or view is not None and not view.visible[position]:
             raise IndexError(f"no document at position {position}")
-        n, mean_length = self._statistics(visible)
+        n, mean_length = self._statistics() if view is None else view[1:]
         rows = []
         for term, repeats in _count_repeats(query_tokens).items():
-            documents, counts, weights = self._postings(self.vocabulary.get(term), visible)
+            documents, counts, weights = self._postings(self.vocabulary.get(term), view)
             here = documents == position
             df, count, score = len(documents), int(counts[here].sum()), repeats * float(weights[here].sum())
             rarity = float(idf(df, n, self.parameters["method"])) if df else 0.0
@@ -212,14 +221,14 @@ class BM25:
         positions = ranking.top_k(scores, k, contains if allowed is None else contains & allowed)
         return positions, scores[positions]
 
-    def _terms(self, query_tokens, visible):
-        """The question's known terms, rarest first."""
-        found = []
+    def _terms(self, query_tokens, view, lazily=False):
+        """The question's known terms, rarest first. `lazily`: see _lazy_term."""
+        under_view, found = self._lazy_term if lazily else self._viewed_term, []
         for term, repeats in _count_repeats(query_tokens).items():
             number = self.vocabulary.get(term)
             if number is None:
                 continue
-            each = self._term(number) if visible is None else self._visible_term(number, visible)
+            each = self._term(number) if view is None else under_view(number, view)
             if repeats > 1:
                 each = Term(each.documents, each.weights * repeats, each.ceiling * repeats, None)
             found.append((len(each.documents), number, each))
@@ -229,38 +238,48 @@ class BM25:
         each = self.terms.get(number)
         if each is None:
             documents, _, weights = self._postings(number)
-            row = self._row(documents, weights) if len(documents) * COMMON > len(self.lengths) else None
+            common = len(documents) * COMMON > len(self.lengths)
+            row = np.bincount(documents, weights, minlength=len(self.lengths)) if common else None
             each = self.terms[number] = Term(documents, weights, float(weights.max()), row)
         return each
 
-    def _visible_term(self, number, visible):
-        documents, _, weights = self._postings(number, visible)
+    def _viewed_term(self, number, view):
+        documents, _, weights = self._postings(number, view)
         return Term(documents, weights, float(weights.max(initial=0)), None)
 
-    def _postings(self, number, visible=None):
-        """(documents, counts, weights) of one term; under `visible`, weighed anew by what is visible."""
+    def _lazy_term(self, number, view):
+        """The same for `search`: postings of what is hidden are still there, and the ceiling is only a bound."""
+        documents, counts, _ = self._postings(number)
+        statistics = np.count_nonzero(view.visible.take(documents)), *view[1:]                # df, n, mean_length
+        if not statistics[0]:
+            return self._viewed_term(number, view)
+        weights = LazyWeights(lambda at: self._weigh(counts[at], self.lengths.take(documents[at]), *statistics))
+        # no count is greater, no length smaller; subtle: rounding may lift a weight above that, by less than 2^-36
+        [most] = self._weigh(counts.max(keepdims=True), max(self.lengths.min(), 1), *statistics)
+        return Term(documents, weights, float(most) + 2.0**-36, None)
+
+    def _postings(self, number, view=None):
+        """(documents, counts, weights) of one term; under a view, weighed anew by what is visible."""
         rows = slice(0, 0) if number is None else slice(self.starts[number], self.starts[number + 1])
         documents, counts = self.documents[rows], self.counts[rows]
-        if visible is None:
+        if view is None:
             return documents, counts, self.weights[rows]
-        kept = visible[documents]
+        kept = view.visible[documents]
         documents, counts = documents[kept], counts[kept]
-        return documents, counts, self._weigh(documents, counts, len(documents), *self._statistics(visible))
+        return documents, counts, self._weigh(counts, self.lengths[documents], len(documents), *view[1:])
 
-    def _row(self, documents, weights):
-        row = np.zeros(len(self.lengths))
-        row[documents] = weights
-        return row
+    def _statistics(self):
+        return len(self.lengths), self.lengths.mean() if len(self.lengths) else 0.0
 
-    def _statistics(self, visible=None):
-        lengths = self.lengths if visible is None else self.lengths[visible]
-        return len(lengths), lengths.mean() if len(lengths) else 0.0
+    def _view(self, visible):
+        visible = self._check_mask(visible, "visible")
+        n = np.count_nonzero(visible)
+        return None if visible is None else View(visible, n, (self.lengths @ visible) / max(n, 1))
 
-    def _weigh(self, documents, counts, df, n, mean_length):
-        if not len(documents):
+    def _weigh(self, counts, lengths, df, n, mean_length):
+        if not len(counts):
             return np.empty(0)
-        weights = idf(df, n, self.parameters["method"]) * tf_part(
-            counts, self.lengths[documents], mean_length, **self.parameters)
+        weights = idf(df, n, self.parameters["method"]) * tf_part(counts, lengths, mean_length, **self.parameters)
         # subtle: multiples of 2^-40 add up to EXACT without rounding, so their order cannot matter, to the last bit
         return np.rint(weights * 2.0**40) / 2.0**40
 
@@ -386,6 +405,22 @@ EXACT = 2.0**13         # sums of multiples of 2^-40 are exact below this; a que
 LOOK_AHEAD = 4000       # postings of a term that are added up without asking whether they still matter
 
 
+class LazyWeights:
+    """Weights of a term's postings that are computed where they are asked for: weights[places], or times a number.
+
+    Under a view none can be known before, and a common term is asked for few of its postings, or none.
+    """
+
+    def __init__(self, weigh):
+        self.weigh = weigh
+
+    def __getitem__(self, places):
+        return self.weigh(places)
+
+    def __mul__(self, factor):
+        return LazyWeights(lambda places: self.weigh(places) * factor)
+
+
 def search(terms, k, accumulator, allowed=None):
     """(positions, scores) of the k best documents for `terms`, rarest first.
 
@@ -425,11 +460,9 @@ def search(terms, k, accumulator, allowed=None):
 
 def _add_up(terms, accumulator, allowed):
     """Add all weights of `terms` to the accumulator; returns their documents, one after the other."""
-    documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
-    weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
-    if allowed is not None:
-        kept = allowed[documents]
-        documents, weights = documents[kept], weights[kept]
+    kept = [slice(None) if allowed is None else allowed.take(term.documents).nonzero()[0] for term in terms]
+    documents = np.concatenate([term.documents[rows] for term, rows in zip(terms, kept)] or [np.empty(0, np.int32)])
+    weights = np.concatenate([term.weights[rows] for term, rows in zip(terms, kept)] or [np.empty(0)])
     np.add.at(accumulator, documents, weights)
     return documents
 

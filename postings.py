@@ -38,7 +38,7 @@ class Postings(bm25.BM25):
         self.starts, self.lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
         if weights is None:
             df = np.diff(self.starts)
-            weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
+            weights = self._weigh(self.counts, self.lengths[self.documents], np.repeat(df, df), *self._statistics())
         self.weights = np.asarray(weights, np.float64)
 
     def arrays(self):
