@@ -151,14 +151,8 @@ class BM25:
 
     def __init__(self, token_lists, k1=1.2, b=0.75, method="lucene", delta=0.5):
         self.parameters = _check_parameters(k1, b, method, delta)
-        self.vocabulary, term_ids, self.lengths = _number_terms(token_lists)
-        n, n_terms = len(self.lengths), len(self.vocabulary)
-        document_ids = np.repeat(np.arange(n), self.lengths)          # [n] -> [n_tokens]
-        keys, counts = _count_equal(np.sort(term_ids * n + document_ids))           # by term, then document
-        self.documents, self.counts = (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32)    # [n_postings]
-        self.starts = np.searchsorted(keys, np.arange(n_terms + 1) * n)             # [n_terms + 1]
-        df = np.diff(self.starts)
-        self.weights = self._weigh(self.counts, self.lengths[self.documents], np.repeat(df, df), *self._statistics())
+        self.vocabulary, self.lengths, self.documents, self.counts, self.starts = count_postings(token_lists)
+        self.weights = self._weigh_all()
         self.terms = {}                                               # number -> Term, made when first asked for
 
     def scores(self, query_tokens, visible=None):
@@ -198,8 +192,7 @@ class BM25:
         position = ranking.check_k(position, least=0, name="position")
         if position >= len(self.lengths) or view is not None and not view.visible[position]:
             raise IndexError(f"no document at position {position}")
-        n, mean_length = self._statistics() if view is None else view[1:]
-        rows = []
+        rows, (n, mean_length) = [], self._statistics() if view is None else view[1:]
         for term, repeats in _count_repeats(query_tokens).items():
             documents, counts, weights = self._postings(self.vocabulary.get(term), view)
             here = documents == position
@@ -225,8 +218,7 @@ class BM25:
         """The question's known terms, rarest first. `lazily`: see _lazy_term."""
         under_view, found = self._lazy_term if lazily else self._viewed_term, []
         for term, repeats in _count_repeats(query_tokens).items():
-            number = self.vocabulary.get(term)
-            if number is None:
+            if (number := self.vocabulary.get(term)) is None:
                 continue
             each = self._term(number) if view is None else under_view(number, view)
             if repeats > 1:
@@ -250,9 +242,10 @@ class BM25:
     def _lazy_term(self, number, view):
         """The same for `search`: postings of what is hidden are still there, and the ceiling is only a bound."""
         documents, counts, _ = self._postings(number)
-        statistics = np.count_nonzero(view.visible.take(documents)), *view[1:]                # df, n, mean_length
-        if not statistics[0]:
+        df = np.count_nonzero(view.visible.take(documents))
+        if not df:
             return self._viewed_term(number, view)
+        statistics = idf(df, view.n, self.parameters["method"]), view.mean_length
         weights = LazyWeights(lambda at: self._weigh(counts[at], self.lengths.take(documents[at]), *statistics))
         # no count is greater, no length smaller; subtle: rounding may lift a weight above that, by less than 2^-36
         [most] = self._weigh(counts.max(keepdims=True), max(self.lengths.min(), 1), *statistics)
@@ -266,7 +259,8 @@ class BM25:
             return documents, counts, self.weights[rows]
         kept = view.visible[documents]
         documents, counts = documents[kept], counts[kept]
-        return documents, counts, self._weigh(counts, self.lengths[documents], len(documents), *view[1:])
+        rarity = idf(len(documents), view.n, self.parameters["method"]) if len(documents) else 0.0
+        return documents, counts, self._weigh(counts, self.lengths[documents], rarity, view.mean_length)
 
     def _statistics(self):
         return len(self.lengths), self.lengths.mean() if len(self.lengths) else 0.0
@@ -276,18 +270,33 @@ class BM25:
         n = np.count_nonzero(visible)
         return None if visible is None else View(visible, n, (self.lengths @ visible) / max(n, 1))
 
-    def _weigh(self, counts, lengths, df, n, mean_length):
-        if not len(counts):
-            return np.empty(0)
-        weights = idf(df, n, self.parameters["method"]) * tf_part(counts, lengths, mean_length, **self.parameters)
+    def _weigh_all(self):
+        df, (n, mean_length) = np.diff(self.starts), self._statistics()
+        rarity = np.repeat(idf(df, n, self.parameters["method"]), df)               # [n_terms] -> [n_postings]
+        blocks = [slice(start, start + 2**18) for start in range(0, len(rarity), 2**18)]         # which fit the cache
+        return np.concatenate([self._weigh(self.counts[some], self.lengths[self.documents[some]], rarity[some],
+                                           mean_length) for some in blocks] or [np.empty(0)])
+
+    def _weigh(self, counts, lengths, rarity, mean_length):
         # subtle: multiples of 2^-40 add up to EXACT without rounding, so their order cannot matter, to the last bit
-        return np.rint(weights * 2.0**40) / 2.0**40
+        return np.rint(rarity * tf_part(counts, lengths, mean_length, **self.parameters) * 2.0**40) / 2.0**40
 
     def _check_mask(self, mask, name):
         return None if mask is None else ranking.check_mask(mask, len(self.lengths), name)
 
 
 # -- From a corpus to postings, and the checks -------------------------------------------------------------------------
+
+
+def count_postings(token_lists):
+    """(vocabulary, lengths, documents, counts, starts) of a corpus: all that a BM25 keeps but the weights."""
+    vocabulary, term_ids, lengths = _number_terms(token_lists)
+    n = len(lengths)
+    keys = np.sort(term_ids * n + np.repeat(np.arange(n), lengths))    # [n_tokens], by term, then document
+    first = np.flatnonzero(np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]]))              # [n_postings]
+    keys, counts = keys[first], np.diff(first, append=len(keys))       # of equal keys one, and how many there are
+    starts = np.searchsorted(keys, np.arange(len(vocabulary) + 1) * n)              # [n_terms + 1]
+    return vocabulary, lengths, (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32), starts
 
 
 def _number_terms(token_lists):
@@ -310,12 +319,6 @@ def _count_repeats(query_tokens):
     if not all(isinstance(term, str) for term in repeats):
         raise TypeError("the question's tokens must be strings")
     return repeats
-
-
-def _count_equal(keys):
-    """The distinct among sorted `keys`, and how often each occurs."""
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))                # where the next key begins
-    return keys[starts], np.diff(starts, append=len(keys))
 
 
 def _check_tokens(tokens):

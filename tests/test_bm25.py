@@ -670,7 +670,6 @@ def test_the_error_names_the_argument():
 # survives in _statistics: `else 1.0`: the mean of no length at all is never used
 # survives in _number_terms: `np.array(ids, None)`: whole numbers are int64 by themselves; no ids, nothing to convert
 # survives in _number_terms: `np.array(ids, )`: whole numbers are int64 by themselves; no ids, nothing to convert
-# survives in _count_equal: `prepend=-2`: no key is below 0: anything below differs from the first
 # survives in search: `(k) or True`: k = 0 cuts everything off at the end too: only work is spared
 # survives in search: `< LOOK_AHEAD`: the term is added up in the loop instead
 # survives in search: `len(found) >= k`: the least of exactly k * added scores is a score that k documents reach, too
