@@ -276,7 +276,7 @@ def main(arguments=None):
     for race in races(results[-1]):
         print(json.dumps(race), flush=True)
     gains = ", ".join(f"{gain(result.times['all']):.2f} ({result.n:,} chunks)" for result in results)
-    print(json.dumps(f"dense and lexical search in two threads, times as fast as one after the other: {gains}"), flush=True)
+    print(json.dumps(f"dense and lexical in two threads, times as fast as one after the other: {gains}"), flush=True)
     if not options.small:
         RESULTS.mkdir(exist_ok=True)
         plot(results, RESULTS / "scale.png")
