@@ -31,12 +31,16 @@ BUGS = {
         ("count * (k1 + 1) / (count + k1 * norm) + delta", "count * (k1 + 1) / (count + k1 * norm)", "delta dropped"),
         ("df = sum(term in tokens for tokens in token_lists)", "df = sum(tokens.count(term) for tokens in token_lists)",
          "df as total occurrences, definition"),
-        ("df = np.diff(self.starts)\n", "df = np.add.reduceat(self.counts, self.starts[:-1]) if n_terms else counts\n",
+        ("idf(df, n, self.parameters[\"method\"]), df) ", "idf(np.add.reduceat(self.counts, self.starts[:-1]) if len(df) "
+         "else df, n, self.parameters[\"method\"]), df) ",
          "df as total occurrences, array form"),
-        ("np.sort(term_ids * n + document_ids)", "np.sort(term_ids * (n - 1) + document_ids)", "keys that collide"),
+        ("np.sort(term_ids * n + np", "np.sort(term_ids * (n - 1) + np", "keys that collide"),
         ("each.weights * repeats", "each.weights", "repeats do not count"),
         ("np.bincount(documents, weights, minlength", "np.bincount(documents, minlength", "a dropped weight"),
-        ("kept = allowed[documents]", "kept = ~allowed[documents]", "swapped mask"),
+        ("allowed.take(term.documents)", "(~allowed).take(term.documents)", "swapped mask"),
+        ("view.visible & allowed", "allowed", "what is hidden is found"),
+        ("counts.max(keepdims=True), max(", "counts.min(keepdims=True), max(", "a bound that weights exceed"),
+        ("self.weigh(places) * factor", "self.weigh(places)", "repeats do not count under a view"),
         ('np.argsort(-scores, kind="stable")[:k]', "np.lexsort((-candidates, -scores))[:k]", "reversed ties"),
         ('np.argsort(-scores, kind="stable")[:k]', 'np.argsort(-scores, kind="stable")[:k + 1]', "k off by one"),
         ("scores += _look_up(term, candidates)", "pass", "a dropped sum"),
@@ -194,9 +198,10 @@ BUGS = {
     "postings": [
         ("sorted({term", "list({term", "terms in any order"),
         ("for term, number in self.vocabulary.items() if left[number]}", "for term in self.vocabulary}", "words that are gone stay"),
-        ("return keys[stays], index.counts[stays]", "return keys, index.counts", "nothing leaves"),
-        ("np.insert(counts, where, new_counts[order])", "np.insert(counts, where, new_counts)", "counts of another term"),
-        ("documents = places[index.documents] ", "documents = index.documents ", "places stay"),
+        ("return keys[stays], counts[stays]", "return keys, counts", "nothing leaves"),
+        ("new_keys[order], new_counts[order]", "new_keys[order], new_counts", "counts of another term"),
+        ("at = where + np.arange(len(new)) ", "at = where ", "what comes covers what stays"),
+        ("documents = places[documents] ", "documents = documents + 0 ", "places stay"),
     ],
     "index": [
         ("order = _order(chunks)\n", "order = list(range(len(_order(chunks))))\n", "chunks in any order"),
@@ -260,6 +265,12 @@ BUGS = {
         ('MARK) + b"\\n" + line', 'MARK + b"\\n") + line + b"\\n"', "a torn line takes the next along"),
         ("Usage(1, **llm.usage_of(response))", "Usage(1)", "calls cost nothing"),
         ("len(context) > CHARACTERS", "False", "contexts of any length"),
+    ],
+    "bench_scale": [
+        ("(theirs / ours).tolist()", "(ours / theirs).tolist()", "ratio upside down"),
+        ('times["hybrid"], times["threads"]', 'times["threads"], times["hybrid"]', "gain upside down"),
+        ("[50, 95]", "[95, 50]", "p95 for p50"),
+        ("row[:] = drawn / np.sqrt(drawn @ drawn)", "row[:] = drawn", "vectors of any length"),
     ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
