@@ -2,8 +2,8 @@
 
 Whoever never says "I could not find this" cannot be trusted when he does find something. Two places may say it without
 asking a model: the guard, if even the best chunk that was found fits the question badly, and the extractive reader, if
-its best sentence does. Both have a threshold, and a threshold is measured, not chosen: on labelled questions, those with
-an answer and others, for one scorer, since the scores of another have another scale.
+its best sentence does. Both have a threshold, and a threshold is measured, not chosen: on labelled questions, some with
+an answer and some without, for one scorer, since the scores of another have another scale.
 
     score        MaxSim of the best chunk (guard), or of the best unit (reader)
     good         True where the score should pass                 toy: scores (0.9, 0.6, 0.7, 0.2), good (1, 1, 0, 0)

@@ -221,6 +221,21 @@ BUGS = {
         ("offsets[:, 1] > offsets[:, 0]", "offsets[:, 1] >= offsets[:, 0]", "specials kept"),
         ('(kept := self.kept.get(text)) is None', "(kept := None) is None", "computed again each time"),
     ],
+    "answering": [
+        ("hits[0].score < threshold", "hits[0].score <= threshold", "reaching the threshold is not enough"),
+        ("text = citations.repair(read.text, n)", "text = read.text", "the form is not mended"),
+        ('refused="" if found else UNCITED', 'refused=""', "an answer without citation passes"),
+        ("text=text, citations=[], refused=SAID", "text=read.text, citations=[], refused=SAID", "a refusal keeps its citations"),
+        ("again if better else answer", "again if True else answer", "a worse second answer is taken"),
+        ("+ packing.shown(more)", "+ more", "the answer's tags are sent again"),
+        ("for chunk in hit.around or [hit.chunk]", "for chunk in [hit.chunk]", "neighbours are not packed"),
+    ],
+    "refusal": [
+        ("difference == 0).mean() / 2", "difference == 0).mean()", "a tie counts whole"),
+        ("best_threshold(scores[fold != each], good[fold != each])", "threshold", "judged by a threshold that has seen it"),
+        ("values[1:] + values[:-1]) / 2", "values[1:] + values[1:]) / 2", "not in the middle"),
+        ("% folds\n    passes", "// folds\n    passes", "folds of unequal size"),
+    ],
     "search": [
         ("enumerate(run, start=1)", "enumerate(run)", "ranks from 0"),
         ("[:k_each]\n    clock", "\n    clock", "the whole pool is reranked"),
