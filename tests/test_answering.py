@@ -186,6 +186,8 @@ def descriptions(embedder):
 def test_each_cited_sentence_stands_verbatim_at_the_characters_that_are_opened(descriptions):
     texts, made = descriptions
     lines = (Path(__file__).parent.parent / "data" / "questions.jsonl").read_text().splitlines()
+    if settings().max_examples < 1000:                                 # HYPOTHESIS_PROFILE=search asks them all
+        lines = lines[::5]
     reader, answered = functools.partial(answering.extractive, embedder=made.embedder), 0
     for each in map(json.loads, lines):
         answer = answering.ask(each["question"], made, reader=reader, scorer=None)   # the reader alone decides
@@ -196,7 +198,7 @@ def test_each_cited_sentence_stands_verbatim_at_the_characters_that_are_opened(d
             said = re.sub(r"\\([\[\]])", r"\1", answer.text[slice(*reference.sentence)])
             start, end = map(int, re.search(r"characters (\d+) to (\d+)$", line).groups())
             assert " ".join(texts[reference.places[0].doc_id][start:end].split()) == " ".join(said.split())
-    assert answered > 100
+    assert answered > len(lines) / 3
 
 
 # -- The whole corpus --------------------------------------------------------------------------------------------------
