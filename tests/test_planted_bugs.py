@@ -211,6 +211,24 @@ BUGS = {
          '"cache_creation_input_tokens", "output', "written and read swapped"),
         ("len(context) > CHARACTERS", "False", "contexts of any length"),
     ],
+    "eval_corpora": [
+        ('not child.name.startswith("_")', "True", "private names"),
+        ('part in ("tests", "testing")', "part in ()", "tests are documents"),
+        ("summaries[each[2]] == 1", "True", "shared summaries"),
+        ("len(each[3].split()) >= words", "True", "short rests"),
+        ("rests.setdefault(each[3], each)", "rests[len(rests)] = each", "equal rests"),
+        ("[[[spans[number]]] for number in picked]", "[[[span]] for span in spans[:len(picked)]]", "another's evidence"),
+    ],
+    "eval_stages": [
+        ("for name in found[:k] if", "for name in found[:k + 1] if", "k off by one"),
+        ("== 1 for piece in pieces", "> 0 for piece in pieces", "a part counts as the whole"),
+        ("metrics.ndcg_at_k(found, gains, 10)", "metrics.ndcg_at_k(found, gains, 1)", "nDCG of the first place"),
+        ("sums[picks].sum(axis=1) / counts[picks].sum(axis=1)", "(sums / counts)[picks].mean(axis=1)",
+         "a mean of groups' means"),
+        ("resamples, len(names))", "resamples, len(numbers))", "too many groups drawn"),
+        ("first[\"RRF\"] < first[leg]", "first[\"RRF\"] > first[leg]", "hurt and helped swapped"),
+        ("title_boost=boost)", "title_boost=1)", "one boost for all"),
+    ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
 
