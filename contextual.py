@@ -173,13 +173,6 @@ def dollars_per_million(usage, prices=Prices()):
     return dollars(usage, prices) / usage.document * 1e6
 
 
-def _usage(response):
-    # subtle: the SDK checks nothing: counts, or all of usage, may be missing
-    counts = [getattr(getattr(response, "usage", None), name, None) for name in (
-        "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")]
-    return Usage(1, *(count if isinstance(count, int) else 0 for count in counts))
-
-
 # -- From Claude -------------------------------------------------------------------------------------------------------
 
 
@@ -244,7 +237,7 @@ def _reply(ask, prompt, model, prefix):
     usage = Usage(1)
     try:
         response = ask(prompt, system=SITUATE, model=model, prefix=prefix)
-        usage = _usage(response)                                       # a refusal costs as well
+        usage = Usage(1, **llm.usage_of(response))                   # a refusal costs as well
         return Reply(llm.text_of(response), usage)
     except llm.failures() as error:
         return Reply(None, usage, error)

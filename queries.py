@@ -1,4 +1,4 @@
-"""Step 15 of 22 — Is the question fit to search with? Before: llm.py. Next: rag.py.
+"""Step 15 of 22 — Is the question fit to search with? Before: llm.py. Next: prompt.py.
 
 People ask "and for EU?" and mean the refund policy that was spoken of before. Retrieval sees only the three words. Each
 function here makes of a question what can be searched; each works with a model, and does less without one.
@@ -179,13 +179,17 @@ def _is_one(word, words):
     return word.casefold().partition("'")[0] in words and (word == "I" or not word.isupper())
 
 
-def _content(text):
-    """The words of the text, as they are spelled, that say what it is about."""
+def content(text):
+    """The words of the text, as they are spelled, that say what it is about.
+
+    >>> content("How many of the patients were women?")
+    ['patients', 'women']
+    """
     return [word for word in _words(text) if not _is_one(word, STOP)]
 
 
 def _terms(text):
-    return {term for word in _content(text) for term in bm25.tokenize(word)} - {"s", "t", "a"}
+    return {term for word in content(text) for term in bm25.tokenize(word)} - {"s", "t", "a"}
 
 
 # 6 of the 222 questions of data/questions.jsonl, all of which stand alone, are taken for follow-ups: each has an "it",
@@ -196,7 +200,7 @@ def _leans(question):
     >>> [_leans(each) for each in ("And for EU?", "Who wrote it?", "the price?", "Who wrote the wine paper?")]
     [True, True, True, False]
     """
-    words, n_content = _words(question), len(_content(question))
+    words, n_content = _words(question), len(content(question))
     fragment = n_content == 0 or n_content == 1 and (len(words) <= 2 or not _is_one(words[0], ASKING))
     points = any(_is_one(word, POINTERS) for word in words)
     return bool(words) and (points or fragment or bool(_OPENER.match(question)))
@@ -207,7 +211,7 @@ def _with_topic(question, turns):
         return question
     texts = [text for role, text in turns if role == "user"] or [text for _, text in turns]
     first = max((number for number, text in enumerate(texts) if not _leans(text)), default=0)
-    topic = [word for text in texts[first:] for word in _content(text)]
+    topic = [word for text in texts[first:] for word in content(text)]
     known = {word.casefold() for word in _words(question)}
     added = {word.casefold(): word for word in topic if word.casefold() not in known}
     return " ".join([question, *list(added.values())[-TOPIC:]])

@@ -1,4 +1,4 @@
-"""Step 18 of 22 — The whole pipeline on one page: load, chunk, embed, retrieve, answer. Before: queries.py.
+"""Step 18 of 22 — The whole pipeline on one page: load, chunk, embed, retrieve, answer. Before: citations.py.
 Next: eval_chunk_sizes.py.
 
 Retrieval-augmented generation is an open-book exam: the model is the student, retrieval finds the pages. First the
@@ -35,6 +35,7 @@ import embedding
 import index
 import llm
 import queries
+import reader
 import vector_cache
 from index import Index
 from search import MODES, Hit, explain, search                         # handed on: rag.search, rag.Hit
@@ -122,7 +123,7 @@ def read(question, sources, whole_corpus=False):
     if not sources:
         return llm.UNKNOWN, None
     if not llm.has_key():
-        return llm.extractive_answer(question, sources, embedder()), None
+        return reader.extractive_answer(question, sources, embedder()), None
     prompt, prefix = format_prompt(question, sources), None
     if whole_corpus:
         prefix, _, prompt = prompt.rpartition("\n\n")

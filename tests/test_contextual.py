@@ -551,7 +551,7 @@ def test_claude_gets_the_document_in_a_block_that_is_kept(server, monkeypatch):
         assert document == {"type": "text", "cache_control": {"type": "ephemeral"}, "text": json.dumps(
             {"title": "Quarterly report", "document": TEXT})}
         assert chunk.keys() == {"type", "text"} and json.loads(chunk["text"]).keys() == {"chunk"}
-        assert sent["system"] == contextual.SITUATE and sent["model"] == queries.MODEL and message["role"] == "user"
+        assert sent["system"][0]["text"] == contextual.SITUATE and sent["model"] == queries.MODEL and message["role"] == "user"
     monkeypatch.setenv("RAG_QUERY_MODEL", "another-model")
     contextual.from_claude([GREW], REPORT)
     assert server.requests[-1]["model"] == "another-model"

@@ -145,12 +145,15 @@ def test_formula_equals_the_code(module, name):
     ("saving", "chunks.json was changed"),
     ("index", "vets      lexical  pets-1#0 0.7799  pets-3#0 0.5316  pets-0#0 0.4570"),
     ("rerank", "MaxSim (0.80 + 1.00) / 2 = 0.90"),
+    ("prompt", "a budget of 137 leaves 8 for two bodies: 5 + 3, and none of 6"),
     ("contextual", "from the document: 'Acme made pumps in the second quarter of 2023.'"),
     ("documents", "Wine recognition dataset"),
     ("model_files", "fingerprint of all: "),
     ("vector_cache", "after: [0.6 0.8]"),
     ("embedding", "cosine 0.65 with 'the cat dog'"),
     ("cutting", "reach(4, 3): 15, since 'cat sat on ' has three words"),
+    ("citations", "'The ten of 2023 are void.'  is from hr/leave-2023.md, characters 40-60"),
+    ("quotes", "elsewhere   carry over ten days"),
     ("chunking", "distances of its sentences: 0.01 0.02 0.00 0.02 0.17 0.02 0.01 0.00"),
 ])
 def test_lesson_prints_its_worked_example(name, line):

@@ -478,7 +478,7 @@ def test_claude_is_asked_in_one_message_by_a_model_of_its_own(server, monkeypatc
     [sent] = first["messages"]
     assert sent["role"] == "user" and json.loads(sent["content"]) == {
         "history": [list(turn) for turn in REFUND], "question": "and for EU?"}
-    assert first["system"] == queries.REWRITE and first["model"] == queries.MODEL != llm.MODEL
+    assert first["system"][0]["text"] == queries.REWRITE and first["model"] == queries.MODEL != llm.MODEL
     assert second["model"] == "another-model" and queries.MODEL in str(Model)           # an id that this SDK knows
 
 
