@@ -101,6 +101,7 @@ def scorers(index):
     rows = {chunking.searched_text(chunk): vector for chunk, vector in zip(index.chunks, index.vectors)}
 
     def with_dense(question, texts):
+        """Half MaxSim, half the cosine of the whole text's vector."""
         [query] = index.embedder.encode([question], kind="query")
         cosines = [float(rows[text] @ query) for text in texts]
         blended = dict(rerank.blend(maxsim(question, texts), cosines, 0.5))
@@ -114,6 +115,7 @@ def idf_scorer(index):
     The best matches are those of rerank.maxsim; only their mean becomes a weighted one.
     """
     def score(question, texts):
+        # as in rerank.py, specials have no offsets, and no part in it
         vectors, offsets = index.embedder.token_vectors(question, "query")
         weights = piece_weights(question, offsets[offsets[:, 1] > offsets[:, 0]], texts)
         each = word_vectors(vectors, offsets)                          # [n_question, dim]
