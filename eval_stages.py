@@ -12,9 +12,9 @@ adds to the stage before it is measured on the same questions, beside what it co
     MRR         1 / rank of the first chunk that holds a piece whole, mean over the questions; 0 beyond the pool
     nDCG@10     a chunk's gain is the share of the pieces that it holds
     stage       a setting of search.search, and the stage it builds on          STAGES["MaxSim"] builds on "RRF"
-    interval    95%, of the mean difference of two stages over the same questions. "questions": resampled questions;
-                "documents": resampled documents with all of their questions, which says how much hangs on these few
-                (fourteen descriptions; for docstrings: source files)
+    interval    95%, of the mean difference of two stages over the same questions, which are resampled; "by documents":
+                documents are resampled (of docstrings: source files), each with all of its questions, which says how
+                much hangs on which documents these are; "over dense": of recall@1
     pool        how many chunks each retriever gives, and how many are reranked: 50
 
 Not here: chunk sizes (eval_chunk_sizes.py), whether the answer was right, models that rewrite questions.
@@ -228,20 +228,20 @@ def _table(head, rows):
 
 
 def quality_table(measured):
-    """Each stage's means, and its recall@1 less that of the stage it builds on, and less that of dense."""
-    values, groups, rows = measured.values, measured.corpus.groups, []
+    """Each stage's means, what it gains over the stage that it builds on, and over dense."""
+    corpus, values, rows = measured.corpus, measured.values, []
     for name, stage in STAGES.items():
-        mine, before, dense = (values[each]["recall@1"] for each in (name, stage.on, "dense"))
-        low, high = cluster_interval(mine - before, groups)
-        cells = [f"{values[name][each].mean():.3f}" for each in MEASURES]
-        compared = ["", "", "", ""] if name == "dense" else [
-            stage.on, _interval(metrics.paired_bootstrap(mine, before)), f"{low:+.3f} to {high:+.3f}",
-            "" if stage.on == "dense" else _interval(metrics.paired_bootstrap(mine, dense))]
-        rows.append([name, *cells, *compared])
-    return _table(["stage", *MEASURES, "builds on", "recall@1 gained (questions)", "(documents)", "less dense"], rows)
+        compared = [""] * 5
+        if name != "dense":
+            low, high = cluster_interval(values[name]["recall@1"] - values[stage.on]["recall@1"], corpus.groups)
+            compared = [stage.on, _gained(values, name, stage.on, "recall@1"), f"{low:+.3f} to {high:+.3f}",
+                        _gained(values, name, stage.on, "nDCG@10"), _gained(values, name, "dense", "recall@1")]
+        rows.append([name, *(f"{values[name][each].mean():.3f}" for each in MEASURES), *compared])
+    return _table(["stage", *MEASURES, "on", "recall@1 gained", "by documents", "nDCG@10 gained", "over dense"], rows)
 
 
-def _interval(found):
+def _gained(values, stage, other, measure):
+    found = metrics.paired_bootstrap(values[stage][measure], values[other][measure])
     shown = "" if found.low <= 0 <= found.high else " **"
     return f"{found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f}){shown}"
 
