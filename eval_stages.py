@@ -3,9 +3,8 @@
 A pipeline of six stages is better than one of two, everybody says. Here every stage is switched on alone, and what it
 adds to the stage before it is measured on the same questions, beside what it costs.
 
-    corpus      chunks, and questions whose evidence is known: the descriptions (data/questions.jsonl, two ways to cut),
-                and docstrings of the installed scikit-learn and NumPy: the summary line is the question, the beginning
-                of what follows is the chunk that should be found
+    corpus      chunks, and questions whose evidence is known (eval_corpora.py): the descriptions, cut in two ways, and
+                docstrings, whose summaries are the questions
     evidence    for each piece that an answer needs, the spans of its copies (metrics.py)
     recall@k    the share of the evidence's characters that lies in the first k chunks (metrics.evidence_recall): a
                 question that needs two pieces from two chunks has at most 1/2 at k = 1
@@ -15,7 +14,8 @@ adds to the stage before it is measured on the same questions, beside what it co
     interval    95%, of the mean difference of two stages over the same questions, which are resampled; "by documents":
                 documents are resampled (of docstrings: source files), each with all of its questions, which says how
                 much hangs on which documents these are; "over dense": of recall@1
-    pool        how many chunks each retriever gives, and how many are reranked: 50
+    pool        how many chunks each retriever gives, and how many are reranked: 50. So recall@50 is what a reranker
+                could reach
 
 Not here: chunk sizes (eval_chunk_sizes.py), whether the answer was right, models that rewrite questions.
 """
@@ -104,8 +104,7 @@ def scorers(index):
         """Half MaxSim, half the cosine of the whole text's vector."""
         [query] = index.embedder.encode([question], kind="query")
         cosines = [float(rows[text] @ query) for text in texts]
-        blended = dict(rerank.blend(maxsim(question, texts), cosines, 0.5))
-        return [blended[number] for number in range(len(texts))]
+        return [score for _, score in sorted(rerank.blend(maxsim(question, texts), cosines, 0.5))]
     return {None: None, "maxsim": maxsim, "dense": with_dense, "idf": idf_scorer(index)}
 
 
@@ -151,8 +150,8 @@ def _remembered(scorer):
 def rankings(stage, corpus, index, scorer, pool=POOL):
     """For each question the ids of the chunks that a stage finds, best first."""
     if stage is STAGES["lexical, no identifiers"]:
-        found = [index.lexical(question, pool, index.mask(), index.visible())[0] for question in corpus.questions]
-        return [[index.chunks[position]["id"] for position in positions] for positions in found]
+        return [[index.chunks[position]["id"] for position in index.lexical(
+            question, pool, index.mask(), index.visible())[0]] for question in corpus.questions]
     return [[hit.found["id"] for hit in search.search(question, index, k_each=pool, k=pool, scorer=scorer,
                                                       **stage.options)] for question in corpus.questions]
 
@@ -255,27 +254,27 @@ def kinds_table(measured, stages=("dense", "lexical", "RRF", "MaxSim", "MaxSim, 
     return _table(["type", "questions", *(f"{stage} @1 @3 @5" for stage in stages)], rows)
 
 
-def fusion_explained(measured):
-    """Sentences: whom fusing by rank helps and whom it hurts at recall@1, and how the legs ranked their evidence."""
-    first = {stage: measured.values[stage]["recall@1"] for stage in ("dense", "lexical", "RRF")}
-    leg, other = sorted(("dense", "lexical"), key=lambda name: -first[name].mean())
-    hurt = np.flatnonzero(first["RRF"] < first[leg])
+def fusion_explained(measured, measure="recall@1"):
+    """Sentences: whom fusing by rank helps and whom it hurts, and where the other retriever had their evidence."""
+    values = {stage: measured.values[stage][measure] for stage in ("dense", "lexical", "RRF")}
+    leg, other = sorted(("dense", "lexical"), key=lambda name: -values[name].mean())
+    hurt = np.flatnonzero(values["RRF"] < values[leg])
     ranks = [next((rank for rank, name in enumerate(measured.found[other][number], start=1)
                    if name in measured.judgements[number][0]), POOL + 1) for number in hurt]
-    where = Counter("beyond 50" if rank > POOL else "11 to 50" if rank > 10 else "2 to 10" for rank in ranks)
-    common = sum(_shares_stop_words_only(measured, number) for number in hurt)
+    where = Counter("beyond 50" if rank > POOL else "11 to 50" if rank > 10 else "1 to 10" for rank in ranks)
     kinds = Counter(measured.corpus.kinds[number] for number in hurt)
-    return (f"{measured.corpus.name}: the better leg at recall@1 is {leg} ({first[leg].mean():.3f}; {other} "
-            f"{first[other].mean():.3f}, RRF {first['RRF'].mean():.3f}). RRF gains {(first['RRF'] > first[leg]).sum()} "
-            f"questions and loses {len(hurt)}. Of those it loses, {other} has the evidence at rank {_counts(where)}; "
-            f"by type: {_counts(kinds)}. In {common} of them RRF's first chunk shares only stop words with them.")
+    means = ", ".join(f"{name} {values[name].mean():.3f}" for name in (leg, other, "RRF"))
+    return (f"{measured.corpus.name}, {measure}: {means}. RRF gains {(values['RRF'] > values[leg]).sum()} questions "
+            f"over {leg} and loses {len(hurt)}; of these, {other} has the first evidence at rank {_counts(where)}; by "
+            f"type: {_counts(kinds)}. In {sum(_shares_stop_words(measured, number) for number in hurt)} of them RRF"
+            "'s first chunk has no word of the question but stop words.")
 
 
 def _counts(counter):
-    return ", ".join(f"{name} {count} times" for name, count in counter.most_common()) or "none"
+    return ", ".join(f"{name} ({count})" for name, count in counter.most_common()) or "none"
 
 
-def _shares_stop_words_only(measured, number):
+def _shares_stop_words(measured, number):
     texts = {chunk["id"]: chunk["text"] for chunk in measured.corpus.chunks}
     pair = measured.corpus.questions[number], texts[measured.found["RRF"][number][0]]
     return not set.intersection(*(set(bm25.tokenize(text)) for text in pair)) - queries.STOP
@@ -384,18 +383,19 @@ def plot(everything, path):
                 panel.plot([found.low, found.high], [row - shift] * 2, color=colour, linewidth=1)
                 panel.plot(found.difference, row - shift, mark, color=colour, markersize=5, fillstyle=(
                     "full" if k == 1 else "none"), label=f"recall@{k}" if row == 0 else None)
-        panel.set(title=measured.corpus.name, xlabel="recall of the evidence", yticks=range(len(STAGES)),
+        panel.set(title=measured.corpus.name, xlabel="recall of the evidence, 95% intervals", yticks=range(len(STAGES)),
                   yticklabels=list(reversed(STAGES)), xlim=(None, 1.01))
         panel.grid(alpha=0.3)
-    axes[0, 0].legend(loc="lower left")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=120, metadata={"Software": None})
     pyplot.close(figure)
 
 
-ABOUT = """Made by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, NumPy 2.4.6): {}. What the columns mean
-stands in eval_stages.py. Intervals are 95% ones; ** marks those without 0: one in twenty is so by chance."""
+ABOUT = """Made by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, NumPy 2.4.6): {}.
+What the columns mean stands in eval_stages.py. Intervals are 95% ones; ** marks those without 0: if nothing differed,
+one in twenty still would be marked. Times hang on the machine, and on what else it does."""
 NOTES = {
-    "Pools": "RRF + MaxSim over {}. Times of a question in ms: token vectors kept, and computed.",
+    "Pools": "RRF + MaxSim over {}. A question's time in ms: token vectors kept, and computed; of a few questions.",
     "Filters": "For the description, or the package, that was asked about; pool 50, MaxSim.",
     "Costs": "A question's parts in ms: retrieve holds the model's pass over the question, rerank another one.",
     "Contextual retrieval": "Published: Anthropic, 2024, other documents, contexts by Claude. Ours come from the "
@@ -410,7 +410,8 @@ def report(everything, embedder):
              for each in everything]
     sections = {each.corpus.name: quality_table(each) for each in everything} | {
         f"By type: {first.corpus.name}": kinds_table(first),
-        "Where fusing by rank hurts": "\n".join(f"- {fusion_explained(each)}" for each in everything),
+        "Where fusing by rank hurts": "\n".join(f"- {fusion_explained(each, measure)}" for each in everything
+                                                for measure in ("recall@1", "recall@5")),
         "Pools": pool_table(last, embedder), "Filters": filter_table([first, last], embedder),
         "Costs": cost_table(last, embedder), "Contextual retrieval": context_table(everything)}
     parts = ["# Each stage alone", ABOUT.format("; ".join(sizes))]
@@ -430,8 +431,7 @@ def main(arguments=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")                                # some contexts make a chunk too long
         everything = [measure(corpus, embedder) for corpus in corpora]
-    text = report(everything, embedding.load_embedder())
-    print(text)
+    print(text := report(everything, embedding.load_embedder()))
     plot(everything, eval_strategies.RESULTS / "stages.png")
     (eval_strategies.RESULTS / "stages.md").write_text(text, encoding="utf-8")
     return 0

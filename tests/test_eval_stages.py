@@ -109,9 +109,9 @@ def test_why_fusing_hurts_is_counted():
     found = {"dense": right, "lexical": [[]] * 6, "RRF": [["rain#0"], ["rain#0"], *right[2:]]}
     values = {name: eval_stages.quality(small, each, judgements) for name, each in found.items()}
     text = eval_stages.fusion_explained(eval_stages.Measured(small, {}, {}, judgements, found, values))
-    assert "the better leg at recall@1 is dense (0.917; lexical 0.000, RRF 0.583)" in text
-    assert "gains 0 questions and loses 2" in text and "at rank beyond 50 2 times" in text and "exact 2 times" in text
-    assert "In 2 of them RRF's first chunk shares only stop words with them" in text
+    assert "toy, recall@1: dense 0.917, lexical 0.000, RRF 0.583." in text
+    assert "gains 0 questions over dense and loses 2" in text and "at rank beyond 50 (2)" in text and "exact (2)" in text
+    assert "In 2 of them RRF's first chunk has no word of the question but stop words" in text
 
 
 def test_times_of_a_new_question_do_not_use_what_was_kept(measured):

@@ -276,7 +276,7 @@ BUGS = {
         ("sums[picks].sum(axis=1) / counts[picks].sum(axis=1)", "(sums / counts)[picks].mean(axis=1)",
          "a mean of groups' means"),
         ("resamples, len(names))", "resamples, len(numbers))", "too many groups drawn"),
-        ("first[\"RRF\"] < first[leg]", "first[\"RRF\"] > first[leg]", "hurt and helped swapped"),
+        ('values["RRF"] < values[leg]', 'values["RRF"] > values[leg]', "hurt and helped swapped"),
         ("title_boost=boost)", "title_boost=1)", "one boost for all"),
     ],
 }
