@@ -10,8 +10,8 @@ shown. Before a race the results are compared, where the peer computes the same 
 What limits us: a BM25 question takes some 35 calls of NumPy, 2 to 3 µs each, however few its postings are. Among 20,000
 documents that is most of its time, and pruning cannot lower it; among 200,000 the postings are.
 
-Peers are pinned in the extra `bench`. Everything runs on one thread, except cosine and the encoder (bench_encoder.py, a
-process of its own), which have all cores on both sides.
+Peers are pinned in the extra `bench`. Everything runs on one thread, except cosine, the encoder (bench_encoder.py) and
+growth (bench_scale.py), the latter two in processes of their own: they have all cores, on both sides.
 
 Not here: what is inside a peer; times of other machines.
 """
@@ -351,13 +351,13 @@ def _growth(chunking, n):
                    f"({2 * n / 1e6:g} MB by {n / 1e6:g})")
 
 
-# -- The encoder, in a process that has all cores ----------------------------------------------------------------------
+# -- What has all cores, in a process of its own -----------------------------------------------------------------------
 
 
-def encoder_races(small):
-    """The races and notes of bench_encoder.py, which prints a JSON list a line."""
+def outside(script, small):
+    """The races and notes of another script, which prints a JSON list a line."""
     cores = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(os.cpu_count()))
-    command = [sys.executable, Path(__file__).parent / "bench_encoder.py", *["--small"] * small]
+    command = [sys.executable, Path(__file__).parent / script, *["--small"] * small]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | cores, text=True) as process:
         for line in process.stdout:
             found = json.loads(line)
@@ -379,7 +379,8 @@ def all_races(small):
     yield from metrics_races(500 if small else 10_000, 5)
     yield from fusion_races(9)
     yield from chunking_races(small, 7)
-    yield from encoder_races(small)
+    yield from outside("bench_encoder.py", small)
+    yield from outside("bench_scale.py", small)
 
 
 def main(arguments=None):

@@ -118,6 +118,14 @@ class Term(NamedTuple):
     row: np.ndarray | None      # [n], 0 where the term does not occur
 
 
+class View(NamedTuple):
+    """What may be known of, and its statistics."""
+
+    visible: np.ndarray         # [n]
+    n: int
+    mean_length: float
+
+
 class BM25:
     """A keyword index over `token_lists` (any iterable of lists of strings).
 
@@ -143,24 +151,18 @@ class BM25:
 
     def __init__(self, token_lists, k1=1.2, b=0.75, method="lucene", delta=0.5):
         self.parameters = _check_parameters(k1, b, method, delta)
-        self.vocabulary, term_ids, self.lengths = _number_terms(token_lists)
-        n, n_terms = len(self.lengths), len(self.vocabulary)
-        document_ids = np.repeat(np.arange(n), self.lengths)          # [n] -> [n_tokens]
-        keys, counts = _count_equal(np.sort(term_ids * n + document_ids))           # by term, then document
-        self.documents, self.counts = (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32)    # [n_postings]
-        self.starts = np.searchsorted(keys, np.arange(n_terms + 1) * n)             # [n_terms + 1]
-        df = np.diff(self.starts)
-        self.weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
+        self.vocabulary, self.lengths, self.documents, self.counts, self.starts = count_postings(token_lists)
+        self.weights = self._weigh_all()
         self.terms = {}                                               # number -> Term, made when first asked for
 
     def scores(self, query_tokens, visible=None):
         """The score of every document, float64 [n]; 0 where no term of the question occurs."""
-        return self._score(self._terms(query_tokens, self._check_mask(visible, "visible")))
+        return self._score(self._terms(query_tokens, self._view(visible)))
 
     def top_k_by_definition(self, query_tokens, k, allowed=None, visible=None):
         """`top_k` as it is meant: score everything, then rank the allowed documents that contain a term."""
         allowed = self._check_mask(allowed, "allowed")
-        return self._score_and_rank(self._terms(query_tokens, self._check_mask(visible, "visible")), k, allowed)
+        return self._score_and_rank(self._terms(query_tokens, self._view(visible)), k, allowed)
 
     def top_k(self, query_tokens, k, allowed=None, visible=None):
         """(positions, scores) of the k best documents that contain a term of the question, even at score 0.
@@ -172,27 +174,27 @@ class BM25:
 
     def top_k_many(self, queries, k, allowed=None, visible=None):
         """`top_k` for each of many questions (lists of tokens), as a list; they share one accumulator."""
-        k, visible = ranking.check_k(k), self._check_mask(visible, "visible")
+        k, view = ranking.check_k(k), self._view(visible)
         allowed = self._check_mask(allowed, "allowed")
+        found = allowed if view is None else view.visible if allowed is None else view.visible & allowed
         accumulator, results = np.zeros(len(self.lengths)), []
         for tokens in _check_tokens(queries):
-            terms = self._terms(tokens, visible)
+            terms = self._terms(tokens, view, lazily=True)
             if sum(term.ceiling for term in terms) < EXACT:
-                results.append(search(terms, k, accumulator, allowed))
+                results.append(search(terms, k, accumulator, found))
             else:
-                results.append(self._score_and_rank(terms, k, allowed))
+                results.append(self._score_and_rank(self._terms(tokens, view), k, allowed))
         return results
 
     def explain(self, query_tokens, position, visible=None):
         """The score of one document taken apart: a TermScore for each distinct term of the question, in its order."""
-        visible = self._check_mask(visible, "visible")
+        view = self._view(visible)
         position = ranking.check_k(position, least=0, name="position")
-        if position >= len(self.lengths) or visible is not None and not visible[position]:
+        if position >= len(self.lengths) or view is not None and not view.visible[position]:
             raise IndexError(f"no document at position {position}")
-        n, mean_length = self._statistics(visible)
-        rows = []
+        rows, (n, mean_length) = [], self._statistics() if view is None else view[1:]
         for term, repeats in _count_repeats(query_tokens).items():
-            documents, counts, weights = self._postings(self.vocabulary.get(term), visible)
+            documents, counts, weights = self._postings(self.vocabulary.get(term), view)
             here = documents == position
             df, count, score = len(documents), int(counts[here].sum()), repeats * float(weights[here].sum())
             rarity = float(idf(df, n, self.parameters["method"])) if df else 0.0
@@ -212,14 +214,13 @@ class BM25:
         positions = ranking.top_k(scores, k, contains if allowed is None else contains & allowed)
         return positions, scores[positions]
 
-    def _terms(self, query_tokens, visible):
-        """The question's known terms, rarest first."""
-        found = []
+    def _terms(self, query_tokens, view, lazily=False):
+        """The question's known terms, rarest first. `lazily`: see _lazy_term."""
+        under_view, found = self._lazy_term if lazily else self._viewed_term, []
         for term, repeats in _count_repeats(query_tokens).items():
-            number = self.vocabulary.get(term)
-            if number is None:
+            if (number := self.vocabulary.get(term)) is None:
                 continue
-            each = self._term(number) if visible is None else self._visible_term(number, visible)
+            each = self._term(number) if view is None else under_view(number, view)
             if repeats > 1:
                 each = Term(each.documents, each.weights * repeats, each.ceiling * repeats, None)
             found.append((len(each.documents), number, each))
@@ -229,46 +230,73 @@ class BM25:
         each = self.terms.get(number)
         if each is None:
             documents, _, weights = self._postings(number)
-            row = self._row(documents, weights) if len(documents) * COMMON > len(self.lengths) else None
+            common = len(documents) * COMMON > len(self.lengths)
+            row = np.bincount(documents, weights, minlength=len(self.lengths)) if common else None
             each = self.terms[number] = Term(documents, weights, float(weights.max()), row)
         return each
 
-    def _visible_term(self, number, visible):
-        documents, _, weights = self._postings(number, visible)
+    def _viewed_term(self, number, view):
+        documents, _, weights = self._postings(number, view)
         return Term(documents, weights, float(weights.max(initial=0)), None)
 
-    def _postings(self, number, visible=None):
-        """(documents, counts, weights) of one term; under `visible`, weighed anew by what is visible."""
+    def _lazy_term(self, number, view):
+        """The same for `search`: postings of what is hidden are still there, and the ceiling is only a bound."""
+        documents, counts, _ = self._postings(number)
+        df = np.count_nonzero(view.visible.take(documents))
+        if not df:
+            return self._viewed_term(number, view)
+        statistics = idf(df, view.n, self.parameters["method"]), view.mean_length
+        weights = LazyWeights(lambda at: self._weigh(counts[at], self.lengths.take(documents[at]), *statistics))
+        # no count is greater, no length smaller; subtle: rounding may lift a weight above that, by less than 2^-36
+        [most] = self._weigh(counts.max(keepdims=True), max(self.lengths.min(), 1), *statistics)
+        return Term(documents, weights, float(most) + 2.0**-36, None)
+
+    def _postings(self, number, view=None):
+        """(documents, counts, weights) of one term; under a view, weighed anew by what is visible."""
         rows = slice(0, 0) if number is None else slice(self.starts[number], self.starts[number + 1])
         documents, counts = self.documents[rows], self.counts[rows]
-        if visible is None:
+        if view is None:
             return documents, counts, self.weights[rows]
-        kept = visible[documents]
+        kept = view.visible[documents]
         documents, counts = documents[kept], counts[kept]
-        return documents, counts, self._weigh(documents, counts, len(documents), *self._statistics(visible))
+        rarity = idf(len(documents), view.n, self.parameters["method"]) if len(documents) else 0.0
+        return documents, counts, self._weigh(counts, self.lengths[documents], rarity, view.mean_length)
 
-    def _row(self, documents, weights):
-        row = np.zeros(len(self.lengths))
-        row[documents] = weights
-        return row
+    def _statistics(self):
+        return len(self.lengths), self.lengths.mean() if len(self.lengths) else 0.0
 
-    def _statistics(self, visible=None):
-        lengths = self.lengths if visible is None else self.lengths[visible]
-        return len(lengths), lengths.mean() if len(lengths) else 0.0
+    def _view(self, visible):
+        visible = self._check_mask(visible, "visible")
+        n = np.count_nonzero(visible)
+        return None if visible is None else View(visible, n, (self.lengths @ visible) / max(n, 1))
 
-    def _weigh(self, documents, counts, df, n, mean_length):
-        if not len(documents):
-            return np.empty(0)
-        weights = idf(df, n, self.parameters["method"]) * tf_part(
-            counts, self.lengths[documents], mean_length, **self.parameters)
+    def _weigh_all(self):
+        df, (n, mean_length) = np.diff(self.starts), self._statistics()
+        rarity = np.repeat(idf(df, n, self.parameters["method"]), df)               # [n_terms] -> [n_postings]
+        blocks = [slice(start, start + 2**18) for start in range(0, len(rarity), 2**18)]         # which fit the cache
+        return np.concatenate([self._weigh(self.counts[some], self.lengths[self.documents[some]], rarity[some],
+                                           mean_length) for some in blocks] or [np.empty(0)])
+
+    def _weigh(self, counts, lengths, rarity, mean_length):
         # subtle: multiples of 2^-40 add up to EXACT without rounding, so their order cannot matter, to the last bit
-        return np.rint(weights * 2.0**40) / 2.0**40
+        return np.rint(rarity * tf_part(counts, lengths, mean_length, **self.parameters) * 2.0**40) / 2.0**40
 
     def _check_mask(self, mask, name):
         return None if mask is None else ranking.check_mask(mask, len(self.lengths), name)
 
 
 # -- From a corpus to postings, and the checks -------------------------------------------------------------------------
+
+
+def count_postings(token_lists):
+    """(vocabulary, lengths, documents, counts, starts) of a corpus: all that a BM25 keeps but the weights."""
+    vocabulary, term_ids, lengths = _number_terms(token_lists)
+    n = len(lengths)
+    keys = np.sort(term_ids * n + np.repeat(np.arange(n), lengths))    # [n_tokens], by term, then document
+    first = np.flatnonzero(np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]]))              # [n_postings]
+    keys, counts = keys[first], np.diff(first, append=len(keys))       # of equal keys one, and how many there are
+    starts = np.searchsorted(keys, np.arange(len(vocabulary) + 1) * n)              # [n_terms + 1]
+    return vocabulary, lengths, (keys % max(n, 1)).astype(np.int32), counts.astype(np.int32), starts
 
 
 def _number_terms(token_lists):
@@ -291,12 +319,6 @@ def _count_repeats(query_tokens):
     if not all(isinstance(term, str) for term in repeats):
         raise TypeError("the question's tokens must be strings")
     return repeats
-
-
-def _count_equal(keys):
-    """The distinct among sorted `keys`, and how often each occurs."""
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))                # where the next key begins
-    return keys[starts], np.diff(starts, append=len(keys))
 
 
 def _check_tokens(tokens):
@@ -386,6 +408,22 @@ EXACT = 2.0**13         # sums of multiples of 2^-40 are exact below this; a que
 LOOK_AHEAD = 4000       # postings of a term that are added up without asking whether they still matter
 
 
+class LazyWeights:
+    """Weights of a term's postings that are computed where they are asked for: weights[places], or times a number.
+
+    Under a view none can be known before, and a common term is asked for few of its postings, or none.
+    """
+
+    def __init__(self, weigh):
+        self.weigh = weigh
+
+    def __getitem__(self, places):
+        return self.weigh(places)
+
+    def __mul__(self, factor):
+        return LazyWeights(lambda places: self.weigh(places) * factor)
+
+
 def search(terms, k, accumulator, allowed=None):
     """(positions, scores) of the k best documents for `terms`, rarest first.
 
@@ -425,11 +463,9 @@ def search(terms, k, accumulator, allowed=None):
 
 def _add_up(terms, accumulator, allowed):
     """Add all weights of `terms` to the accumulator; returns their documents, one after the other."""
-    documents = np.concatenate([term.documents for term in terms] or [np.empty(0, np.int32)])
-    weights = np.concatenate([term.weights for term in terms] or [np.empty(0)])
-    if allowed is not None:
-        kept = allowed[documents]
-        documents, weights = documents[kept], weights[kept]
+    kept = [slice(None) if allowed is None else allowed.take(term.documents).nonzero()[0] for term in terms]
+    documents = np.concatenate([term.documents[rows] for term, rows in zip(terms, kept)] or [np.empty(0, np.int32)])
+    weights = np.concatenate([term.weights[rows] for term, rows in zip(terms, kept)] or [np.empty(0)])
     np.add.at(accumulator, documents, weights)
     return documents
 

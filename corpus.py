@@ -97,25 +97,30 @@ def whole_corpus(docs, user, where):
     """
     masks = filters.Filters([{**document, "doc_id": document["id"]} for document in docs])
     seen = [document for document, yes in zip(docs, masks.matching(where, masks.visible(user))) if yes]
-    if (tokens := size(seen)) > LONG_CONTEXT:
-        raise ValueError(f"about {tokens:,} tokens do not fit into a prompt: leave --whole-corpus out, and search")
-    return [{**document, "body": document["text"], "start": 0, "end": len(document["text"]),
+    if (found := size(seen)) > LONG_CONTEXT:
+        raise ValueError(f"about {found:,} tokens do not fit into a prompt: leave --whole-corpus out, and search")
+    return [{**document, "doc_id": document["id"], "body": document["text"], "start": 0, "end": len(document["text"]),
              "text": f"{document['title']}\n\n{document['text']}"} for document in seen]
 
 
 def size(texts):
     """About how many tokens Documents or Chunks have."""
-    return sum(len(each["text"]) for each in texts) // LETTERS
+    return sum(tokens(each["text"]) for each in texts)
 
 
-def advice(tokens):
-    """What to say when retrieval may not be needed; "" if it is.
+def tokens(text):
+    """About how many tokens a text has: no model is asked, so that a large corpus takes no time."""
+    return len(text) // LETTERS
+
+
+def advice(size):
+    """What to say when retrieval may not be needed for so many tokens; "" if it is.
 
     >>> advice(300_000)
     ''
     """
-    return "" if tokens > LONG_CONTEXT else (
-        f"all that may be searched here has about {tokens:,} tokens, little enough to be read at once: --whole-corpus. "
+    return "" if size > LONG_CONTEXT else (
+        f"all that may be searched here has about {size:,} tokens, little enough to be read at once: --whole-corpus. "
         "Search when it grows, changes daily, is asked often, or may not all be seen by all")
 
 

@@ -114,7 +114,7 @@ def _rough_scores(queries, vectors, positions):
         # overflows, or is NaN, is noticed later where it is allowed, and is nobody's business where it is not.
         with np.errstate(all="ignore"):
             rough = block @ vectors.T                                  # [m, dim] @ [dim, n] -> [m, n]
-        yield from zip(block, rough if picked else rough[:, positions])            # [m, n] -> [m, n_allowed]
+        yield from zip(block, rough if picked else rough.take(positions, axis=1))            # [m, n] -> [m, n_allowed]
 
 
 def _best(query, rough, vectors, k, positions):

@@ -92,7 +92,8 @@ class Filters:
 
     def _column(self, field, value_of=None):
         if field not in self.columns:
-            known, numbers = {None: -1}, np.empty(len(self.chunks), np.int32)
+            # int64, although int32 would do: picking by it takes a third of the time
+            known, numbers = {None: -1}, np.empty(len(self.chunks), np.int64)
             value_of = value_of or (lambda chunk: value(chunk, field))
             for position, chunk in enumerate(self.chunks):
                 numbers[position] = known.setdefault(value_of(chunk), len(known) - 1)

@@ -36,10 +36,7 @@ class Postings(bm25.BM25):
         self.vocabulary = {term: number for number, term in enumerate(terms)}
         self.documents, self.counts = np.asarray(documents, np.int32), np.asarray(counts, np.int32)
         self.starts, self.lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
-        if weights is None:
-            df = np.diff(self.starts)
-            weights = self._weigh(self.documents, self.counts, np.repeat(df, df), *self._statistics())
-        self.weights = np.asarray(weights, np.float64)
+        self.weights = self._weigh_all() if weights is None else np.asarray(weights, np.float64)
 
     def arrays(self):
         """What must be kept besides the terms: {name: array}, to be given back to Postings."""
@@ -51,18 +48,20 @@ class Postings(bm25.BM25):
         Of `places` that are not -1, each is greater than the one before; new ones may come in any order.
         """
         places, new_places = np.asarray(places, np.int64), np.asarray(new_places, np.int64)
-        new, stays = bm25.BM25(token_lists), places >= 0
+        vocabulary, new_lengths, *new = bm25.count_postings(token_lists)
+        stays = places >= 0
         n = int(stays.sum()) + len(new_places)
         lengths = np.empty(n, np.int64)
-        lengths[places[stays]], lengths[new_places] = self.lengths[stays], new.lengths
+        lengths[places[stays]], lengths[new_places] = self.lengths[stays], new_lengths
         left = self._kept(places)
-        terms = sorted({term for term, number in self.vocabulary.items() if left[number]} | new.vocabulary.keys())
+        terms = sorted({term for term, number in self.vocabulary.items() if left[number]} | vocabulary.keys())
         numbers = {term: number for number, term in enumerate(terms)}
-        keys, counts = _moved(self, numbers, places, n)
-        new_keys, new_counts = _moved(new, numbers, new_places, n)
+        keys, counts = _moved(self.vocabulary, self.documents, self.counts, self.starts, numbers, places, n)
+        new_keys, new_counts = _moved(vocabulary, *new, numbers, new_places, n)
         order = np.argsort(new_keys)                                   # new terms were numbered as they came
-        where = np.searchsorted(keys, new_keys[order])
-        keys, counts = np.insert(keys, where, new_keys[order]), np.insert(counts, where, new_counts[order])
+        new_keys, new_counts = new_keys[order], new_counts[order]
+        where = np.searchsorted(keys, new_keys)
+        keys, counts = _inserted(keys, where, new_keys), _inserted(counts, where, new_counts)
         starts = np.searchsorted(keys, np.arange(len(terms) + 1) * n)
         return Postings(terms, keys % max(n, 1), counts, starts, lengths)
 
@@ -72,13 +71,22 @@ class Postings(bm25.BM25):
         return np.diff(stays[self.starts])
 
 
-def _moved(index, numbers, places, n):
+def _moved(vocabulary, documents, counts, starts, numbers, places, n):
     """(keys, counts) of the postings that stay, by the new numbers of terms and the new places of documents."""
-    number_of = np.array([numbers.get(term, -1) for term in index.vocabulary], np.int64)          # old number -> new
-    documents = places[index.documents]                                # [n_postings]
-    keys = np.repeat(number_of, np.diff(index.starts)) * n + documents
+    number_of = np.array([numbers.get(term, -1) for term in vocabulary], np.int64)                # old number -> new
+    documents = places[documents]                                      # [n_postings]
+    keys = np.repeat(number_of, np.diff(starts)) * n + documents
     stays = documents >= 0
-    return keys[stays], index.counts[stays]
+    return keys[stays], counts[stays]
+
+
+def _inserted(old, where, new):
+    """numpy.insert for places that rise, in a third of the time."""
+    merged, is_old = np.empty(len(old) + len(new), old.dtype), np.ones(len(old) + len(new), bool)
+    at = where + np.arange(len(new))                                   # a new one moves those after it by one
+    is_old[at] = False
+    merged[at], merged[is_old] = new, old
+    return merged
 
 
 if __name__ == "__main__":

@@ -32,14 +32,15 @@ from itertools import compress
 import corpus
 import documents
 import embedding
-import index
 import llm
-import queries
 import reader
 import vector_cache
-from index import Index
-from search import MODES, Hit, explain, search                         # handed on: rag.search, rag.Hit
+from answering import Answer, ask, claude, opened, read_whole
+from index import Index, cosine_top_k
+from prompt import build_prompt
+from search import MODES, Hit, explain, search
 
+__all__ = ["Answer", "Hit", "Index", "ask", "build_prompt", "cosine_top_k", "search"]
 NAMES = ["breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine"]     # what scikit-learn ships whole
 EXAMPLES = ["How many instances are in the wine dataset?", "Who created the digits dataset?",
             "What is the capital of France?"]
@@ -97,7 +98,7 @@ def retrieve(question, chunks, vectors, k=3):
     if len(chunks) != len(vectors):
         raise ValueError(f"{len(chunks)} chunks need as many vectors, not {len(vectors)}: use build_index(chunks)")
     [query_vector] = embedder().encode([question], kind="query")       # [1, dim] -> [dim]
-    positions, _ = index.cosine_top_k(query_vector, vectors, k)
+    positions, _ = cosine_top_k(query_vector, vectors, k)
     return [chunks[position] for position in positions]
 
 
@@ -113,22 +114,12 @@ def answer(question, chunks, vectors, k=3):
     Either one may answer "I don't know"; without sources nobody is asked.
     """
     sources = retrieve(question, chunks, vectors, k)
-    text, response = read(question, sources)
-    return text, sources, response
-
-
-def read(question, sources, whole_corpus=False):
-    """(text, response) of whoever reads the sources. A whole corpus goes in front, where the service can remember it.
-    """
     if not sources:
-        return llm.UNKNOWN, None
+        return llm.UNKNOWN, sources, None
     if not llm.has_key():
-        return reader.extractive_answer(question, sources, embedder()), None
-    prompt, prefix = format_prompt(question, sources), None
-    if whole_corpus:
-        prefix, _, prompt = prompt.rpartition("\n\n")
-    response = llm.ask(prompt, system=SYSTEM, prefix=prefix)
-    return llm.text_of(response), response
+        return reader.extractive_answer(question, sources, embedder()), sources, None
+    response = llm.ask(format_prompt(question, sources), system=SYSTEM)
+    return llm.text_of(response), sources, response
 
 
 @functools.cache
@@ -152,27 +143,32 @@ def __getattr__(name):
 # -- The command line --------------------------------------------------------------------------------------------------
 
 
-def show(question, hits, text, who, options):
-    """Print an answer and where it comes from: question -> answer | sources: [titles]."""
-    sources = [hit.chunk for hit in hits]
-    prompt = format_prompt(question, sources)
+def show(question, answer, options):
+    """Print an answer, what its citations open, and what was refused or left out."""
+    prompt = answer.prompt.user if options.show_prompt and answer.prompt else None
     if options.json:
-        shown = ("id", "title", "source", "section_path", "page", "start", "end", "body")
-        found = [{**{key: hit.chunk[key] for key in shown if key in hit.chunk}, "score": hit.score,
-                  "ranks": {stage: place._asdict() for stage, place in hit.ranks.items()}} for hit in hits]
-        print(json.dumps({"question": question, "answer": text, "answered_by": who,
-                          **({"prompt": prompt} if options.show_prompt else {}), "sources": found}, ensure_ascii=False))
+        print(json.dumps({**_as_json(question, answer), **({"prompt": prompt} if prompt else {})}, ensure_ascii=False))
         return
-    if options.show_prompt:
-        print(prompt, end="\n\n")
-    print(f"{question} -> {text} | sources: [{', '.join(source['title'] for source in sources)}]")
+    print(*filter(None, [prompt, f"{question} -> {answer.text}"]), sep="\n\n")
+    print(*opened(answer), sep="\n", end="\n" if answer.citations else "")
+    if answer.refused:
+        print(f"    refused: {answer.refused}")
+    for start, end in answer.uncited:
+        print(f"    no source for: {answer.text[start:end]}")
+    for chunk, why in answer.dropped:
+        print(f"    left out: {chunk['id']}, {why}")
 
 
-def who_answered(sources, response):
-    """The name of the model that answered, or of the extractive reader; without sources nobody was asked."""
-    if response is not None:
-        return str(getattr(response, "model", None) or llm.MODEL)
-    return "extractive reader" if sources else "nobody"
+def _as_json(question, answer):
+    shown = ("id", "title", "source", "section_path", "page", "start", "end", "body")
+    sources = [{**{key: hit.chunk[key] for key in shown if key in hit.chunk}, "score": hit.score,
+                "ranks": {stage: place._asdict() for stage, place in hit.ranks.items()}} for hit in answer.hits]
+    cited = [{"number": each.number, "sentence": each.sentence and answer.text[slice(*each.sentence)],
+              "places": [place._asdict() for place in each.places]} for each in answer.citations]
+    packed = [{"id": source.id, "title": source.title, "doc_ids": [place["doc_id"] for place in source.places]}
+              for source in answer.packed]
+    return {"question": question, "answer": answer.text, "answered_by": answer.reader, "refused": answer.refused,
+            "citations": cited, "packed": packed, "sources": sources, "usage": answer.usage, "timings": answer.timings}
 
 
 def _parser():
@@ -186,12 +182,13 @@ def _parser():
         help="only chunks like that: doc_type=md, or effective_date>=2025-01-01; may be repeated")
     add("--latest", action="store_true", help="only the newest version of each series of documents")
     add("--mode", choices=list(MODES), default="hybrid", help="which retrievers are asked (default: hybrid)")
-    add("--k", type=int, default=3, help="how many chunks to retrieve (default: 3)")
+    add("--k", type=int, default=8, help="how many chunks to retrieve (default: 8)")
     add("--whole-corpus", action="store_true", help="retrieve nothing: read everything that may be seen")
     add("--chat", action="store_true", help="one question a line, until the input ends; each may lean on those before")
     add("--explain", action="store_true", help="print each source's rank at every stage, and which words it shares")
     add("--show-prompt", action="store_true", help="print what a model would be asked")
     add("--json", action="store_true", help="print a JSON object (for each example)")
+    add("--log", metavar="FILE", help="add each refusal to this file, as a line of JSON")
     return parser
 
 
@@ -218,18 +215,15 @@ NOTES = {"extractive reader": "the extractive reader (it quotes; no ANTHROPIC_AP
 
 def main(arguments=None):
     """Run the command line; returns the exit status."""
-    options = _parse(arguments)
+    options, who = _parse(arguments), set()
     try:
-        docs = load_documents() if options.docs is None else corpus.read_folder(options.docs)
-        where = corpus.conditions(options.where, options.latest)
-        if options.whole_corpus:
-            hits = [Hit(source, 0.0, {}, source, []) for source in corpus.whole_corpus(docs, options.user, where)]
-            find = lambda question, history: (hits, question)          # noqa: E731
-        else:
-            find = functools.partial(_find, corpus.open_index(docs, embedder(), options.index), where, options)
-        who = set()
+        answer_one = _answerer(options)
         for question, history in _questions(options):
-            who.add(_turn(question, history, find, options))
+            answer = answer_one(question, history)
+            show(question, answer, options)
+            who.add(answer.reader)
+            if options.chat:
+                history += [("user", question), ("assistant", answer.text)]
         if not options.json:
             print("answered by:", ", ".join(NOTES.get(name, name) for name in sorted(who)))
         sys.stdout.flush()
@@ -254,31 +248,44 @@ def _questions(options):
             yield line.strip(), history
 
 
-def _turn(question, history, find, options):
-    """Answer one question and print it; returns who answered. In a chat, what was said is remembered."""
-    hits, searched = find(question, history)
-    text, response = read(searched, [hit.chunk for hit in hits], options.whole_corpus)
-    who = who_answered(hits, response)
-    show(question, hits, text, who, options)
-    if options.chat:
-        history += [("user", question), ("assistant", text)]
-    return who
+def _answerer(options):
+    """A function (question, history) -> Answer."""
+    docs = load_documents() if options.docs is None else corpus.read_folder(options.docs)
+    where = corpus.conditions(options.where, options.latest)
+    if options.whole_corpus:
+        sources = corpus.whole_corpus(docs, options.user, where)
+        return lambda question, history: read_whole(question, sources, _reader(options, keep=True), embedder=embedder(),
+                                                    history=history, log=options.log)
+    kept = corpus.open_index(docs, embedder(), options.index)
+
+    def answer_one(question, history):
+        """The pipeline; on stderr what was searched for, if that is not the question."""
+        found = ask(question, kept, options.user, history, where=where, mode=options.mode, k=options.k,
+                    k_each=max(50, options.k), log=options.log, reader=_reader(options))
+        if found.searched != question:
+            print("searched for:", found.searched, file=sys.stderr)
+        if options.explain:
+            _explain(found, kept, where, options)
+        return found
+    return answer_one
 
 
-def _find(index, where, options, question, history):
-    """(hits, what was searched for): said on stderr, if it is not the question."""
-    trace = {}
-    hits = search(question, index, options.user, where, history, options.mode, max(50, options.k), options.k,
-                  ask=queries.claude if llm.has_key() else None, trace=trace)
-    if trace["question"] != question:
-        print("searched for:", trace["question"], file=sys.stderr)
-    if options.explain:
-        lines = [line for hit in hits for line in explain(hit, trace["question"], index, options.user)]
-        times = ", ".join(f"{stage} {time:.3f}" for stage, time in trace["timings"].items())
-        allowed = compress(index.chunks, index.mask(options.user, where))
-        print(*lines, f"seconds: {times}", corpus.advice(corpus.size(allowed)), sep="\n",
-              file=sys.stderr if options.json else sys.stdout)
-    return hits, trace["question"]
+def _reader(options, keep=False):
+    """Claude, whose text is shown on stderr as it comes, before it is checked; None if there is no key."""
+    if not llm.has_key():
+        return None
+    as_it_comes = sys.stderr.isatty() and not options.json
+    return functools.partial(claude, keep=keep, write=(lambda text: print(text, end="", file=sys.stderr, flush=True))
+                             if as_it_comes else None)
+
+
+def _explain(answer, kept, where, options):
+    """Print each hit's ranks and words, the seconds of each stage, and whether to retrieve at all."""
+    lines = [line for hit in answer.hits for line in explain(hit, answer.searched, kept, options.user)]
+    times = ", ".join(f"{stage} {time:.3f}" for stage, time in answer.timings.items())
+    allowed = compress(kept.chunks, kept.mask(options.user, where))
+    print(*lines, f"seconds: {times}", corpus.advice(corpus.size(allowed)), sep="\n",
+          file=sys.stderr if options.json else sys.stdout)
 
 
 def _fail(error):

@@ -28,7 +28,7 @@ import sentences
 CANDIDATES = 10                # how many units MaxSim looks at
 MARGIN = 0.02                  # by how much less than the best MaxSim another quote may have
 QUOTES = 3                     # at most
-THRESHOLD = 0.6                # the least MaxSim of a quote
+THRESHOLD = 0.574              # the least MaxSim of a quote: data/thresholds.json, which refusal.py measures
 
 
 class Quote(NamedTuple):

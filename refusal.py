@@ -2,14 +2,16 @@
 
 Whoever never says "I could not find this" cannot be trusted when he does find something. Two places may say it without
 asking a model: the guard, if even the best chunk that was found fits the question badly, and the extractive reader, if
-its best sentence does. Both have a threshold, and a threshold is measured, not chosen: on labelled questions, answerable
-ones and others, for one scorer, since the scores of another have another scale.
+its best sentence does. Both have a threshold, and a threshold is measured, not chosen: on labelled questions, some with
+an answer and some without, for one scorer, since the scores of another have another scale.
 
     score        MaxSim of the best chunk (guard), or of the best unit (reader)
     good         True where the score should pass                 toy: scores (0.9, 0.6, 0.7, 0.2), good (1, 1, 0, 0)
     threshold    refuse below it                                  toy: 0.4, between 0.2 and 0.6
     AUROC        how often a good one scores more than another; 0.5 is chance             toy: 3 of 4 pairs: 0.75
-    far, near    unanswerable questions about something else, and about these very texts
+    far, near    unanswerable questions about something else, and about these very texts. Near ones fit as well as those
+                 with an answer: no threshold parts them, so none is calibrated on them, and only a model that reads can
+                 refuse them
     error        the mean of two shares: good ones that are refused, others that pass     toy: (0 + 1/2) / 2 = 0.25
 
 The error is cross-validated: each tenth of the questions is judged by a threshold that has not seen it. `python
@@ -96,7 +98,7 @@ def calibrate(scores, good, folds=FOLDS, seed=0):
     scores, good = _checked(scores), np.asarray(good, bool)
     threshold = best_threshold(scores, good)
     if min(good.sum(), (~good).sum()) < folds:
-        raise ValueError(f"{folds} folds need at least {folds} good ones and others, not {good.sum()} and {(~good).sum()}")
+        raise ValueError(f"{folds} folds need as many good ones and others, not {good.sum()} and {(~good).sum()}")
     random, fold = np.random.default_rng(seed), np.empty(len(scores), int)
     for kind in (good, ~good):                                         # as many of each in every fold
         fold[random.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % folds
@@ -123,14 +125,14 @@ def threshold(scorer, path=THRESHOLDS):
     """The calibrated threshold of a scorer, "maxsim" or "reader". ValueError if there is none."""
     found = json.loads(path.read_text(encoding="utf-8"))["thresholds"]
     if scorer not in found:
-        raise ValueError(f"no threshold was calibrated for {scorer!r}: there are {', '.join(found)}; scores of different "
-                         "scorers have different scales, so calibrate one on labelled questions (calibrate)")
+        raise ValueError(f"no threshold was calibrated for {scorer!r}, only for {', '.join(found)}; scorers differ in "
+                         "scale, so calibrate one on labelled questions (refusal.calibrate)")
     return found[scorer]["threshold"]
 
 
 # -- What else could tell? Reading without a model ---------------------------------------------------------------------
 
-NUMBER = re.compile(r"(?i)\bhow (?:many|much|large|big|long|old|far|often)\b|\bwhen\b|\baverage\b|\bwhich year\b|per ?cent")
+NUMBER = re.compile(r"(?i)\bhow (?:many|much|large|big|long|old|far|often)\b|\bwhen\b|\baverage\b|\bwhich year\b")
 
 
 def signals(question, hits, index, best):
@@ -201,7 +203,8 @@ def report(rows):
         lines.append(f"| {name} | {far:.3f} | {near:.3f} |")
     chunk, sentence = (np.array([found[name] for _, found, _ in rows]) for name in list(rows[0][1])[:2])
     right, clear = np.array([right for *_, right in rows]), kinds != "near"
-    found = {"maxsim": calibrate(chunk[clear], kinds[clear] == "answerable"), "reader": calibrate(sentence[clear], right[clear])}
+    found = {"maxsim": calibrate(chunk[clear], kinds[clear] == "answerable"),
+             "reader": calibrate(sentence[clear], right[clear])}
     lines += ["", "| threshold | value | good ones refused | others passed | error | good, others |",
               "|---|---:|---:|---:|---:|---:|"]
     lines += [f"| {name} | {each.threshold:.3f} | {each.refused:.3f} | {each.passed:.3f} | {each.error:.3f} "
@@ -230,8 +233,8 @@ def main():
     rows = measure(questions, corpus.open_index(docs, embedder), {each["id"]: each["text"] for each in docs})
     text, found = report(rows)
     print(text)
-    made = (f"python refusal.py ({embedder.name}, chunks of {corpus.SIZE} word pieces, the {len(rows)} labelled questions "
-            f"of data/questions.jsonl; cross-validated in {FOLDS} folds)")
+    made = (f"python refusal.py ({embedder.name}, chunks of {corpus.SIZE} word pieces, the {len(rows)} questions of "
+            f"data/questions.jsonl; cross-validated in {FOLDS} folds)")
     THRESHOLDS.write_text(json.dumps({"made by": made, "thresholds": {
         name: each._asdict() for name, each in found.items()}}, indent=1) + "\n", encoding="utf-8")
     RESULT.write_text(f"# When to refuse\n\nMade by `{made}`.\n\n{text}\n", encoding="utf-8")

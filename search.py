@@ -100,7 +100,8 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
     """
     runs, asked = _checked(question, mode, k_each, k, rewrites), {}
     neighbours, whole = ranking.check_k(neighbours, name="neighbours"), ranking.check_k(whole, name="whole")
-    clock, visible, allowed = _Clock(), index.visible(user), index.mask(user, where)
+    clock, visible = _Clock(), index.visible(user)
+    allowed = index.filters.matching(where, visible)
     asked["question"] = standalone = queries.standalone(question, history, ask)
     texts = _queries(standalone, rewrites, ask)
     passage = queries.hypothetical(standalone, ask) if "hypothetical" in rewrites and "dense" in runs else None

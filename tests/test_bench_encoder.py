@@ -41,10 +41,10 @@ def test_bench_reads_races_and_notes(monkeypatch):
     program = f"print({chr(10).join(lines)!r})"
     original = subprocess.Popen
     monkeypatch.setattr(bench.subprocess, "Popen", lambda command, **settings: original([sys.executable, "-c", program], **settings))
-    assert list(bench.encoder_races(small=True)) == [bench.Race("a", "p", 1.0, 2.0, [2.0], 1.5), "a note"]
+    assert list(bench.outside("bench_encoder.py", small=True)) == [bench.Race("a", "p", 1.0, 2.0, [2.0], 1.5), "a note"]
     program = "raise SystemExit(3)"
     with pytest.raises(subprocess.CalledProcessError):
-        list(bench.encoder_races(small=True))
+        list(bench.outside("bench_encoder.py", small=True))
 
 
 def test_a_core_has_a_peak():

@@ -578,8 +578,34 @@ def test_a_common_term_keeps_its_weights_as_a_row():
 def test_a_ceiling_is_the_greatest_weight():
     index = bm25.BM25(TOY)
     for visible in (None, np.array([True, True, False, True]), np.zeros(4, bool)):
-        for term in index._terms(QUERY, visible):
+        for term in index._terms(QUERY, index._view(visible)):
             assert term.ceiling == max(term.weights, default=0)
+
+
+def test_what_is_weighed_on_demand_is_the_same_and_stays_below_its_bound():
+    corpus, visible = [["a"] * i + ["b", "c"] for i in range(1, 9)] + [["a"], [], ["d"]], np.arange(11) != 7
+    for index in (bm25.BM25(corpus, b=b, method=method) for b in (0, 1) for method in METHODS):
+        view = index._view(visible)
+        for eager, lazy in zip(index._terms([*"abcd"], view), index._terms([*"abcd"], view, lazily=True), strict=True):
+            assert lazy.weights[visible[lazy.documents]].tolist() == eager.weights.tolist()
+            assert (lazy.weights * 3)[:1].tolist() == (lazy.weights[:1] * 3).tolist()
+            assert max(lazy.weights[:]) < lazy.ceiling
+
+
+def test_hidden_documents_do_not_come_back_by_being_allowed():
+    everything, visible = np.ones(4, bool), np.array([True, False, True, True])
+    assert bm25.BM25(TOY).top_k(["cat", "cat"], 4, everything, visible)[0].tolist() == [0]
+
+
+def test_repeats_count_and_bounds_hold_under_a_view_when_common_words_are_only_looked_up():
+    corpus = [["a"] * (1 + i % 7) + ["x"] * (i % 5) + ["b"] * (i % 11 == 0) for i in range(300)]
+    index, visible = bm25.BM25(corpus), np.arange(300) % 13 != 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "LOOK_AHEAD", 30)
+        for query in (["b", "a"], ["b", "a", "a", "a"], ["b", "x", "a", "x"], ["a", "x"]):
+            for k in (1, 3, 10):
+                found, expected = index.top_k(query, k, None, visible), index.top_k_by_definition(query, k, None, visible)
+                assert [each.tolist() for each in found] == [each.tolist() for each in expected]
 
 
 def test_the_kth_best_score():
@@ -644,7 +670,6 @@ def test_the_error_names_the_argument():
 # survives in _statistics: `else 1.0`: the mean of no length at all is never used
 # survives in _number_terms: `np.array(ids, None)`: whole numbers are int64 by themselves; no ids, nothing to convert
 # survives in _number_terms: `np.array(ids, )`: whole numbers are int64 by themselves; no ids, nothing to convert
-# survives in _count_equal: `prepend=-2`: no key is below 0: anything below differs from the first
 # survives in search: `(k) or True`: k = 0 cuts everything off at the end too: only work is spared
 # survives in search: `< LOOK_AHEAD`: the term is added up in the loop instead
 # survives in search: `len(found) >= k`: the least of exactly k * added scores is a score that k documents reach, too

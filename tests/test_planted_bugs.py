@@ -31,12 +31,16 @@ BUGS = {
         ("count * (k1 + 1) / (count + k1 * norm) + delta", "count * (k1 + 1) / (count + k1 * norm)", "delta dropped"),
         ("df = sum(term in tokens for tokens in token_lists)", "df = sum(tokens.count(term) for tokens in token_lists)",
          "df as total occurrences, definition"),
-        ("df = np.diff(self.starts)\n", "df = np.add.reduceat(self.counts, self.starts[:-1]) if n_terms else counts\n",
+        ("idf(df, n, self.parameters[\"method\"]), df) ", "idf(np.add.reduceat(self.counts, self.starts[:-1]) if len(df) "
+         "else df, n, self.parameters[\"method\"]), df) ",
          "df as total occurrences, array form"),
-        ("np.sort(term_ids * n + document_ids)", "np.sort(term_ids * (n - 1) + document_ids)", "keys that collide"),
+        ("np.sort(term_ids * n + np", "np.sort(term_ids * (n - 1) + np", "keys that collide"),
         ("each.weights * repeats", "each.weights", "repeats do not count"),
         ("np.bincount(documents, weights, minlength", "np.bincount(documents, minlength", "a dropped weight"),
-        ("kept = allowed[documents]", "kept = ~allowed[documents]", "swapped mask"),
+        ("allowed.take(term.documents)", "(~allowed).take(term.documents)", "swapped mask"),
+        ("view.visible & allowed", "allowed", "what is hidden is found"),
+        ("counts.max(keepdims=True), max(", "counts.min(keepdims=True), max(", "a bound that weights exceed"),
+        ("self.weigh(places) * factor", "self.weigh(places)", "repeats do not count under a view"),
         ('np.argsort(-scores, kind="stable")[:k]', "np.lexsort((-candidates, -scores))[:k]", "reversed ties"),
         ('np.argsort(-scores, kind="stable")[:k]', 'np.argsort(-scores, kind="stable")[:k + 1]', "k off by one"),
         ("scores += _look_up(term, candidates)", "pass", "a dropped sum"),
@@ -194,9 +198,10 @@ BUGS = {
     "postings": [
         ("sorted({term", "list({term", "terms in any order"),
         ("for term, number in self.vocabulary.items() if left[number]}", "for term in self.vocabulary}", "words that are gone stay"),
-        ("return keys[stays], index.counts[stays]", "return keys, index.counts", "nothing leaves"),
-        ("np.insert(counts, where, new_counts[order])", "np.insert(counts, where, new_counts)", "counts of another term"),
-        ("documents = places[index.documents] ", "documents = index.documents ", "places stay"),
+        ("return keys[stays], counts[stays]", "return keys, counts", "nothing leaves"),
+        ("new_keys[order], new_counts[order]", "new_keys[order], new_counts", "counts of another term"),
+        ("at = where + np.arange(len(new)) ", "at = where ", "what comes covers what stays"),
+        ("documents = places[documents] ", "documents = documents + 0 ", "places stay"),
     ],
     "index": [
         ("order = _order(chunks)\n", "order = list(range(len(_order(chunks))))\n", "chunks in any order"),
@@ -215,6 +220,21 @@ BUGS = {
         ("self.size -= 0 if", "self.size -= 0 if True or", "what left still takes room"),
         ("offsets[:, 1] > offsets[:, 0]", "offsets[:, 1] >= offsets[:, 0]", "specials kept"),
         ('(kept := self.kept.get(text)) is None', "(kept := None) is None", "computed again each time"),
+    ],
+    "answering": [
+        ("hits[0].score < threshold", "hits[0].score <= threshold", "reaching the threshold is not enough"),
+        ("text = citations.repair(read.text, n)", "text = read.text", "the form is not mended"),
+        ('refused="" if found else UNCITED', 'refused=""', "an answer without citation passes"),
+        ("text=text, citations=[], refused=SAID", "text=read.text, citations=[], refused=SAID", "a refusal keeps its citations"),
+        ("again if better else answer", "again if True else answer", "a worse second answer is taken"),
+        ("+ packing.shown(more)", "+ more", "the answer's tags are sent again"),
+        ("for chunk in hit.around or [hit.chunk]", "for chunk in [hit.chunk]", "neighbours are not packed"),
+    ],
+    "refusal": [
+        ("difference == 0).mean() / 2", "difference == 0).mean()", "a tie counts whole"),
+        ("best_threshold(scores[fold != each], good[fold != each])", "threshold", "judged by a threshold that has seen it"),
+        ("values[1:] + values[:-1]) / 2", "values[1:] + values[1:]) / 2", "not in the middle"),
+        ("% folds\n    passes", "// folds\n    passes", "folds of unequal size"),
     ],
     "search": [
         ("enumerate(run, start=1)", "enumerate(run)", "ranks from 0"),
@@ -278,6 +298,12 @@ BUGS = {
         ("resamples, len(names))", "resamples, len(numbers))", "too many groups drawn"),
         ('values["RRF"] < values[leg]', 'values["RRF"] > values[leg]', "hurt and helped swapped"),
         ("title_boost=boost)", "title_boost=1)", "one boost for all"),
+    ],
+    "bench_scale": [
+        ("(theirs / ours).tolist()", "(ours / theirs).tolist()", "ratio upside down"),
+        ('times["hybrid"], times["threads"]', 'times["threads"], times["hybrid"]', "gain upside down"),
+        ("[50, 95]", "[95, 50]", "p95 for p50"),
+        ("row[:] = drawn / np.sqrt(drawn @ drawn)", "row[:] = drawn", "vectors of any length"),
     ],
 }
 CASES = [(name, *bug) for name, bugs in BUGS.items() for bug in bugs]
