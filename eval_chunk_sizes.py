@@ -1,4 +1,5 @@
 """Step 19 of 22 — The break experiment: which chunk size works best, and why do the extremes fail? Before: rag.py.
+Next: eval_stages.py.
 
 Retrieval is broken on purpose, by cutting too small and too big: twenty questions with a known answer string, three
 chunk sizes, three chunks sent. Nothing else changes.
