@@ -63,32 +63,32 @@ class Stage(NamedTuple):
     scorer: str | None = None
 
 
+RRF = dict(fuse=search.by_rank)
 STAGES = {
     "dense": Stage("dense", dict(mode="dense")),
     "lexical": Stage("dense", dict(mode="lexical")),
     "lexical, no identifiers": Stage("lexical", {}),
     "lexical, title boost 1": Stage("lexical", dict(mode="lexical"), "title 1"),
     "lexical, title boost 3": Stage("lexical", dict(mode="lexical"), "title 3"),
-    "RRF": Stage("dense", {}),
+    "RRF": Stage("dense", RRF),
     "min-max": Stage("RRF", dict(fuse=search.by_score)),
-    "RRF, title boost 1": Stage("RRF", {}, "title 1"),
-    "MaxSim": Stage("RRF", {}, scorer="maxsim"),
-    "0.7 MaxSim + 0.3 BM25": Stage("MaxSim", dict(weight=0.7), scorer="maxsim"),
-    "0.7 + 0.3, title boost 1": Stage("0.7 MaxSim + 0.3 BM25", dict(weight=0.7), "title 1", "maxsim"),
-    "0.5 MaxSim + 0.5 BM25": Stage("MaxSim", dict(weight=0.5), scorer="maxsim"),
-    "0.5 MaxSim + 0.5 dense": Stage("MaxSim", {}, scorer="dense"),
-    "MaxSim, idf": Stage("MaxSim", {}, scorer="idf"),
-    "min-max, MaxSim": Stage("MaxSim", dict(fuse=search.by_score), scorer="maxsim"),
+    "RRF, title boost 1": Stage("RRF", RRF, "title 1"),
+    "MaxSim": Stage("RRF", RRF, scorer="maxsim"),
+    "0.7 MaxSim + 0.3 BM25": Stage("MaxSim", RRF | dict(weight=0.7), scorer="maxsim"),
+    "0.5 MaxSim + 0.5 BM25": Stage("MaxSim", RRF | dict(weight=0.5), scorer="maxsim"),
+    "0.5 MaxSim + 0.5 dense": Stage("MaxSim", RRF, scorer="dense"),
+    "MaxSim, idf": Stage("MaxSim", RRF, scorer="idf"),
+    "the default": Stage("MaxSim", {}, "title 1", "maxsim"),           # min-max, title boost 1, MaxSim
     "dense, context": Stage("dense", dict(mode="dense"), "context"),
     "lexical, context": Stage("lexical", dict(mode="lexical"), "context"),
-    "RRF, context": Stage("RRF", {}, "context"),
-    "MaxSim, context": Stage("MaxSim", {}, "context", "maxsim"),
+    "RRF, context": Stage("RRF", RRF, "context"),
+    "MaxSim, context": Stage("MaxSim", RRF, "context", "maxsim"),
 }
 
 
 def indexes(corpus, embedder):
     """{how: Index}: plain, with titles counted 1 and 3 times more, with contexts."""
-    plain, context = (Index.build(chunks, embedder, token_budget=BUDGET)
+    plain, context = (Index.build(chunks, embedder, title_boost=0, token_budget=BUDGET)
                       for chunks in (corpus.chunks, corpus.in_context))
     known = [{**chunk, "vector": vector} for chunk, vector in zip(plain.chunks, plain.vectors)]
     return {"plain": plain, "context": context,

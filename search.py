@@ -8,7 +8,8 @@ back. Each hit tells its rank and score at every stage, which is how one finds o
 
     mode       "dense", "lexical" or "hybrid": which retrievers are asked
     k_each     how many chunks each retriever gives, and how many of the fused pool are reranked
-    fuse       how lists become one: by_rank (RRF) or by_score (each list stretched to 0..1, then added)
+    fuse       how lists become one: by_score (each list stretched to 0..1, then added; the default, since no corpus
+               of results/stages.md prefers the other) or by_rank (RRF)
     scorer     the reranker (rerank.py); None: the pool's order stays
     weight     the reranker's share in the last score; the rest is BM25's, both stretched to 0..1 over the pool
     rewrites   what a model adds to the question (queries.py): "paraphrases", "decompose", "hypothetical"
@@ -82,7 +83,7 @@ def by_score(runs):
 # -- The search --------------------------------------------------------------------------------------------------------
 
 
-def search(question, index, user=None, where=None, history=None, mode="hybrid", k_each=50, k=8, *, fuse=by_rank,
+def search(question, index, user=None, where=None, history=None, mode="hybrid", k_each=50, k=8, *, fuse=by_score,
            scorer="maxsim", weight=1.0, ask=None, rewrites=(), neighbours=0, whole=0, trace=None):
     """The k best chunks for a question, best first: list[Hit].
 

@@ -19,7 +19,7 @@ import toy
 
 QUESTIONS = ["the cat dog", "zebra birds", "???"]
 USERS = st.sampled_from([None, "hr", ["staff"], ["hr", "staff"], ["nobody"]])
-WAYS = [dict(mode="dense"), dict(mode="lexical", scorer=None), dict(weight=0.5), dict(fuse=search.by_score, scorer=None),
+WAYS = [dict(mode="dense"), dict(mode="lexical", scorer=None), dict(weight=0.5), dict(fuse=search.by_rank, scorer=None),
         dict(where={"latest": True}, neighbours=1), dict(where={"product": "x"}, whole=9),
         dict(history=[("user", "the quick dog"), ("assistant", "birds")], rewrites=["decompose"])]
 
@@ -61,7 +61,7 @@ class AsToyAsks(toy.Topics):
 
 def test_every_stage_of_the_toy_corpus():
     made, reverse = by_hand(), lambda question, texts: [-toy.DOCUMENTS.index(text) for text in texts]
-    hits = search.search(toy.QUESTION, made, k=4, scorer=reverse)
+    hits = search.search(toy.QUESTION, made, k=4, fuse=search.by_rank, scorer=reverse)
     assert [hit.chunk["doc_id"] for hit in hits] == ["d0", "d1", "d2", "d3"] and hits[1].score == -1
     ranks = {stage: {hit.chunk["doc_id"]: hit.ranks[stage].rank for hit in hits if stage in hit.ranks}
              for stage in ("dense", "lexical", "fused", "reranked")}
