@@ -23,10 +23,13 @@ import sys
 import warnings
 
 import chunking
+import contextual
 import documents
 import filters
+import vector_cache
 from index import Index
 
+ROOM = 44                              # word pieces that a context gets beyond the 56 that chunks of SIZE leave free
 SIZE = 200                             # word pieces in a chunk, breadcrumb and specials included
 LONG_CONTEXT, LETTERS = 200_000, 4      # tokens that a prompt has room for, and how many letters make one, about
 
@@ -44,14 +47,36 @@ def read_folder(folder):
     return docs
 
 
-def open_index(docs, embedder, folder=None):
+def cut(document, embedder, size=SIZE, context=""):
+    """The chunks of a document: `size` word pieces at most, since MiniLM reads 256; no overlap, for no sentence is cut.
+
+    context   "document" or "claude": what is searched in front of each chunk (contextual.py)
+    """
+    chunks = chunking.structured(document, size=size, length="tokens", embedder=embedder)
+    if context == "document":
+        return contextual.from_document(chunks, document)
+    if context == "claude":
+        chunks, usage = contextual.from_claude(chunks, document, cache=_contexts())
+        if usage.calls:
+            print(f"contexts of {document['id']}: {usage.calls} calls, {usage.written} tokens written to the service's "
+                  f"cache, {usage.read} read from it, ${contextual.dollars(usage):.4f}", file=sys.stderr)
+    return chunks
+
+
+@functools.cache
+def _contexts():
+    """Where what Claude wrote is kept, beside the vectors."""
+    path = vector_cache.default_path()
+    return path and contextual.ContextCache(path.with_name("contexts.jsonl"))
+
+
+def open_index(docs, embedder, folder=None, context=""):
     """An Index that holds `docs` and no others. With a folder, what was saved there is used, changed and saved again.
 
-    What a document says is compared, not when its file was changed: only what differs is cut and embedded. Chunks have
-    at most 200 word pieces, since MiniLM reads 256, and no overlap, since none of their sentences is cut. Raises what
+    What a document says is compared, not when its file was changed: only what differs is cut and embedded. Raises what
     Index.load and Index.save do.
     """
-    chunker = functools.partial(chunking.structured, size=SIZE, length="tokens", embedder=embedder)
+    chunker = functools.partial(cut, embedder=embedder, size=SIZE - ROOM if context else SIZE, context=context)
     try:
         kept = Index.build([], embedder, chunker) if folder is None else Index.load(folder, embedder, chunker)
     except FileNotFoundError:                                          # the first time

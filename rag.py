@@ -183,6 +183,8 @@ def _parser():
     add("--latest", action="store_true", help="only the newest version of each series of documents")
     add("--mode", choices=list(MODES), default="hybrid", help="which retrievers are asked (default: hybrid)")
     add("--k", type=int, default=8, help="how many chunks to retrieve (default: 8)")
+    add("--context", choices=["document", "claude"], default="",
+        help="search each chunk with a context in front, from its document or, with a key, by Claude")
     add("--whole-corpus", action="store_true", help="retrieve nothing: read everything that may be seen")
     add("--chat", action="store_true", help="one question a line, until the input ends; each may lean on those before")
     add("--explain", action="store_true", help="print each source's rank at every stage, and which words it shares")
@@ -256,7 +258,7 @@ def _answerer(options):
         sources = corpus.whole_corpus(docs, options.user, where)
         return lambda question, history: read_whole(question, sources, _reader(options, keep=True), embedder=embedder(),
                                                     history=history, log=options.log)
-    kept = corpus.open_index(docs, embedder(), options.index)
+    kept = corpus.open_index(docs, embedder(), options.index, options.context)
 
     def answer_one(question, history):
         """The pipeline; on stderr what was searched for, if that is not the question."""

@@ -70,6 +70,25 @@ def test_what_could_not_be_read_is_named(folder, capsys):
     assert len(corpus.read_folder(folder)) == 2 and "latin.md is not UTF-8" in capsys.readouterr().err
 
 
+def test_a_context_is_searched_and_another_context_makes_another_index(folder, tmp_path, capsys):
+    docs = write(folder, report="# Report\n\nAcme grew a lot in spring.\n\n# Costs\n\nRent fell by 3%.\n")
+    plain = corpus.open_index(docs, Embedder(), tmp_path / "saved")
+    capsys.readouterr()
+    made = corpus.open_index(docs, Embedder(), tmp_path / "saved", "document")
+    assert "3 updated" in capsys.readouterr().err
+    costs = next(chunk for chunk in made.chunks if "Rent" in chunk["body"])
+    assert costs["context"] == "Acme grew a lot in spring." and "Acme" not in costs["text"]
+    assert all("context" not in chunk for chunk in plain.chunks)
+    assert state(corpus.open_index(docs, Embedder(), tmp_path / "saved", "document")) == state(made)
+
+
+def test_without_a_key_claudes_contexts_come_from_the_document(folder, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.warns(UserWarning, match="ANTHROPIC_API_KEY"):
+        made = corpus.open_index(corpus.read_folder(folder), Embedder(), context="claude")
+    assert all("context" in chunk for chunk in made.chunks)
+
+
 # -- Conditions --------------------------------------------------------------------------------------------------------
 
 
