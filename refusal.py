@@ -57,6 +57,17 @@ class Calibrated(NamedTuple):
     n_good: int
     n_other: int
 
+    @property
+    def recall(self):
+        """Of the others, the share that is refused."""
+        return 1 - self.passed
+
+    @property
+    def precision(self):
+        """Of what is refused, the share that is no good one; NaN if nothing is refused."""
+        right, wrong = self.n_other * self.recall, self.n_good * self.refused
+        return right / (right + wrong) if right + wrong else float("nan")
+
 
 def auroc(good, other):
     """How often a score of `good` is greater than one of `other`; ties count half. ValueError if either is empty.
@@ -205,24 +216,15 @@ def report(rows):
     right, clear = np.array([right for *_, right in rows]), kinds != "near"
     found = {"maxsim": calibrate(chunk[clear], kinds[clear] == "answerable"),
              "reader": calibrate(sentence[clear], right[clear])}
-    lines += ["", "| threshold | value | good ones refused | others passed | error | good, others |",
-              "|---|---:|---:|---:|---:|---:|"]
-    lines += [f"| {name} | {each.threshold:.3f} | {each.refused:.3f} | {each.passed:.3f} | {each.error:.3f} "
-              f"| {each.n_good}, {each.n_other} |" for name, each in found.items()]
-    lines += ["", *_confusion(chunk, kinds, found["maxsim"].threshold)]
+    lines += ["", "| threshold | value | good ones refused | others passed | error | precision | recall | good, others |",
+              "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for name, each in found.items():
+        numbers = (each.threshold, each.refused, each.passed, each.error, each.precision, each.recall)
+        lines.append(" | ".join([f"| {name}", *map("{:.3f}".format, numbers), f"{each.n_good}, {each.n_other} |"]))
+    below = {kind: chunk[kinds == kind] < found["maxsim"].threshold for kind in ("answerable", "far", "near")}
+    shares = ", ".join(f"{int(each.sum())} of {len(each)} {kind}" for kind, each in below.items())
+    lines += ["", f"At its threshold the guard refuses {shares}. Near ones took no part in the calibration."]
     return "\n".join(lines), found
-
-
-def _confusion(scores, kinds, threshold):
-    """What the guard refuses, by kind, and precision and recall of refusing (far ones alone; all unanswerable ones)."""
-    refused = {kind: int((scores[kinds == kind] < threshold).sum()) for kind in ("answerable", "far", "near")}
-    asked = {kind: int((kinds == kind).sum()) for kind in refused}
-    for kind in refused:
-        yield f"- {kind}: {refused[kind]} of {asked[kind]} refused by the guard"
-    for name, group in (("far", ["far"]), ("far and near", ["far", "near"])):
-        right = sum(refused[kind] for kind in group)
-        yield (f"- unanswerable means {name}: precision {right / max(1, right + refused['answerable']):.3f}, "
-               f"recall {right / sum(asked[kind] for kind in group):.3f}")
 
 
 def main():

@@ -17,6 +17,8 @@ back. Each hit tells its rank and score at every stage, which is how one finds o
 A hit's neighbours come with it on request; a child's parent is read in its place. Of chunks of one document that
 overlap, the best stays: where chunks lie is told by their offsets, since equal beginnings are not equal texts.
 
+The retrievers work one after the other: side by side, in two threads, they take as long (results/scale.md).
+
 Not here: an approximate index; what is made of the hits (prompt.py).
 """
 

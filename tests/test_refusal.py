@@ -66,7 +66,8 @@ def test_the_error_is_that_of_thresholds_which_have_not_seen_what_they_judge():
 def test_a_folds_own_scores_do_not_count():
     """One good score far below: its own fold must judge it by the others, and refuse it."""
     scores, good = [0.05, *[0.9] * 9, *[0.1] * 10], [True] * 10 + [False] * 10
-    assert refusal.calibrate(scores, good).refused == 1 / 10
+    found = refusal.calibrate(scores, good)
+    assert found.refused == 1 / 10 and found.recall == 1 and found.precision == 10 / (10 + 1)
 
 
 @pytest.mark.parametrize("scores, good", [([0.1, float("nan")], [True, False]), ([0.1, 0.2], [True]),
@@ -112,5 +113,5 @@ def test_signals_and_the_report(embedder):
     cat, zebra, king = (found for _, found, _ in rows)
     assert cat[words] > zebra[words] and cat["best chunk, MaxSim"] > king["best chunk, MaxSim"]
     text, found = refusal.report(rows * 10)
-    assert "| best chunk, MaxSim | 1.000 |" in text and "- far: 10 of 10 refused by the guard" in text
+    assert "| best chunk, MaxSim | 1.000 |" in text and "0 of 10 answerable, 10 of 10 far" in text
     assert found["maxsim"].refused == found["maxsim"].passed == 0
