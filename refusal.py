@@ -216,7 +216,7 @@ def report(rows):
     right, clear = np.array([right for *_, right in rows]), kinds != "near"
     found = {"maxsim": calibrate(chunk[clear], kinds[clear] == "answerable"),
              "reader": calibrate(sentence[clear], right[clear])}
-    lines += ["", "| threshold | value | good ones refused | others passed | error | precision | recall | good, others |",
+    lines += ["", "| threshold | value | good refused | others passed | error | precision | recall | good, others |",
               "|---|---:|---:|---:|---:|---:|---:|---:|"]
     for name, each in found.items():
         numbers = (each.threshold, each.refused, each.passed, each.error, each.precision, each.recall)
