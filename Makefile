@@ -16,6 +16,7 @@ experiment: .venv/run
 	@$(BIN)/python eval_chunk_sizes.py --explain
 	@$(BIN)/python eval_strategies.py
 	@$(BIN)/python eval_stages.py
+	@$(BIN)/python refusal.py
 	@$(BIN)/python encoder.py --picture
 
 bench: .venv/bench

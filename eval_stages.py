@@ -114,6 +114,7 @@ def idf_scorer(index):
     The best matches are those of rerank.maxsim; only their mean becomes a weighted one.
     """
     def score(question, texts):
+        """One weighted MaxSim for each text."""
         # as in rerank.py, specials have no offsets, and no part in it
         vectors, offsets = index.embedder.token_vectors(question, "query")
         weights = piece_weights(question, offsets[offsets[:, 1] > offsets[:, 0]], texts)
