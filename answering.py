@@ -3,11 +3,14 @@
     search -> guard -> pack -> read -> check -> (repair once) -> Answer
 
 An answer is worth as much as one can check of it. So nobody is asked if the best chunk fits the question badly; what is
-read is packed into numbered sources; each number in the answer must be one of them, and opens the very characters of
-the document that it stands for; and what has no valid citation is a failure, however well it reads.
+read is packed into numbered sources; each valid number in the answer opens the very characters of the document that it
+stands for; and an answer without one valid citation is a failure, however well it reads. Further sentences without one
+are asked about once, and then listed.
 
     guard     refuse without asking a model: nothing was found, or nothing that reaches the calibrated threshold
-    reader    who makes a text of a Prompt: `claude`, or `extractive`, which quotes; a function reader(question, prompt)
+    reader    who makes a text of a Prompt: `claude`, `native` (Claude too, citing by the service's own means), or
+              `extractive`, which quotes; a function reader(question, prompt) -> Read. The question is the one that was
+              searched; the prompt holds the user's own words, and what was said before
     refused   "" or why there is no answer to trust: NOTHING, BELOW, SAID (the model says so), UNCITED
     repair    the form of citations is mended; then, if sentences lack one, a model is asked once more, and told which
 
@@ -21,6 +24,7 @@ import json
 import os
 import re
 import time
+import warnings
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +40,8 @@ from prompt import REFUSAL
 from search import search
 
 NOTHING, BELOW = "nothing was found", "the best that was found fits the question badly"
-SAID, UNCITED = "the sources do not contain it, says the reader", "it has no valid citation"
+SAID, UNCITED = "the reader found no answer in the sources", "it has no valid citation"
+SAYS = "says:"
 REPAIR = """
 
 Your answer was:
@@ -65,14 +70,14 @@ class Answer(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a reader wrote: the text, the tokens it took, its name."""
+    """What a reader wrote."""
 
     text: str
-    usage: dict
+    usage: dict        # tokens; {}: it only quotes, so it is not asked about sentences without citations
     name: str
 
 
-# -- Two readers -------------------------------------------------------------------------------------------------------
+# -- Three readers -----------------------------------------------------------------------------------------------------
 
 
 def claude(question, prompt, write=None, keep=False, client=None):
@@ -89,7 +94,8 @@ def claude(question, prompt, write=None, keep=False, client=None):
 def native(question, prompt, client=None):
     """Claude's answer with citations that the service itself makes, not the text: they come as the same marks."""
     rules = "".join(line for line in prompt.system.splitlines(keepends=True) if not line.startswith("- Cite every"))
-    return _read_of(llm.ask(question, system=rules, packed=prompt.packed, client=client))
+    asked = prompt.user.partition("</sources>")[2].strip()             # what stands behind the sources
+    return _read_of(llm.ask(asked, system=rules, packed=prompt.packed, client=client))
 
 
 def _read_of(response):
@@ -105,11 +111,12 @@ def extractive(question, prompt, embedder):
     passages = [{"title": source.title, **place, "number": number}
                 for number, source in enumerate(prompt.packed, start=1) for place in source.places]
     found = extracts.candidates(question, passages, embedder)
-    quotes, older = extracts.choose(found, passages, refusal.threshold("reader")) if found else ([], [])
+    least = refusal.threshold("reader", embedder.name)
+    quotes, older = extracts.choose(found, passages, embedder, extracts.THRESHOLD if least is None else least)
     lines = [_cited(quote, passages) for quote in quotes]
-    for quote in older if quotes else []:
+    for quote in older:
         date = passages[quote.passage].get("effective_date")
-        lines.append(f"An older version{f', effective {date[:10]},' if date else ''} says: {_cited(quote, passages)}")
+        lines.append(f"An older version{f', effective {date[:10]},' if date else ''} {SAYS} {_cited(quote, passages)}")
     return Read("\n\n".join(lines) or REFUSAL, {}, "extractive reader")
 
 
@@ -139,7 +146,9 @@ def ask(question, index, user=None, history=None, *, where=None, reader=None, th
     settings.setdefault("ask", queries.claude if llm.has_key() else None)
     if threshold == "calibrated":
         own = settings.get("scorer", "maxsim") == "maxsim" and settings.get("weight", 1.0) == 1.0
-        threshold = refusal.threshold("maxsim") if own else None
+        threshold = refusal.threshold("maxsim", index.embedder.name) if own else None
+    history = None if history is None else list(history)
+    _touch(log)
     trace = {}
     hits = search(question, index, user, where, history, trace=trace, **settings)
     answer = Answer(REFUSAL, [], "", [], {}, trace["timings"], "nobody", hits, [], [], trace["question"])
@@ -148,9 +157,12 @@ def ask(question, index, user=None, history=None, *, where=None, reader=None, th
     elif threshold is not None and hits[0].score < threshold:
         answer = answer._replace(refused=BELOW)
     else:
-        chunks = {chunk["id"]: chunk for hit in hits for chunk in hit.around or [hit.chunk]}
-        made = functools.partial(packing.build_prompt, budget_tokens=budget_tokens, order=order)
-        answer = _read(answer, list(chunks.values()), history, reader, made)
+        # the hits before what stands around them: if the budget ends, it ends there
+        chunks = [*(hit.chunk for hit in hits), *(chunk for hit in hits for chunk in hit.around)]
+        different = {(chunk["doc_id"], chunk["id"]): chunk for chunk in chunks}
+        made = functools.partial(packing.build_prompt, question, list(different.values()), budget_tokens, order,
+                                 history=history)
+        answer = _read(answer, reader, made)
     return _logged(answer, question, log)
 
 
@@ -160,25 +172,34 @@ def read_whole(question, sources, reader=None, *, embedder=None, history=None, b
     reader = reader or (functools.partial(claude, keep=True) if llm.has_key()
                         else functools.partial(extractive, embedder=embedder))
     answer = Answer(REFUSAL, [], "", [], {}, {}, "nobody", [], [], [], question)
+    _touch(log)
     if sources:
-        made = functools.partial(packing.build_prompt, budget_tokens=budget_tokens, count=corpus.tokens)
-        answer = _read(answer, sources, history, reader, made)
+        answer = _read(answer, reader, functools.partial(_whole_prompt, question, sources, budget_tokens, history))
     else:
         answer = answer._replace(refused=NOTHING)
     return _logged(answer, question, log)
 
 
-def _read(answer, chunks, history, reader, made):
-    """The answer, read from the chunks and checked."""
-    start, question = time.perf_counter(), answer.searched
-    prompt = made(question, chunks, history=history)
+def _whole_prompt(question, sources, budget_tokens, history):
+    """A Prompt with all of the sources, or ValueError."""
+    made = packing.build_prompt(question, sources, budget_tokens, count=corpus.tokens, history=history)
+    if lost := [chunk["id"] for chunk, why in made.dropped if "fit" in why]:
+        raise ValueError(f"the whole corpus does not fit into a prompt with tags and rules: no room for {lost[0]!r} "
+                         f"({len(lost)} in all); search instead")
+    return made
+
+
+def _read(answer, reader, made):
+    """The answer, read from the Prompt that made() makes, and checked."""
+    start = time.perf_counter()
+    prompt = made()
     packed = time.perf_counter()
-    read = reader(question, prompt)
+    read = reader(answer.searched, prompt)
     done = time.perf_counter()
     answer = answer._replace(prompt=prompt, packed=prompt.packed, dropped=prompt.dropped, reader=read.name)
     answer = _checked(answer, read)
     if answer.uncited and answer.refused != SAID and read.usage:       # a model can be asked again, a quote cannot
-        answer = _asked_again(answer, question, prompt, reader)
+        answer = _asked_again(answer, prompt, reader)
     return answer._replace(timings={**answer.timings, "pack": packed - start, "read": done - packed,
                                     "check": time.perf_counter() - done})
 
@@ -186,20 +207,36 @@ def _read(answer, chunks, history, reader, made):
 def _checked(answer, read):
     """The answer with what was read, its citations resolved."""
     n, usage = len(answer.packed), {kind: answer.usage.get(kind, 0) + count for kind, count in read.usage.items()}
-    if " ".join(read.text.split()).startswith(REFUSAL):
-        text = _without(read.text, citations.parse(read.text, n))
-        return answer._replace(text=text, citations=[], refused=SAID, uncited=[], usage=usage)
+    if not isinstance(read.text, str):
+        raise TypeError(f"a reader must give Read(text, usage, name) with a string as text, not {read.text!r:.60}")
+    plain = _without(read.text, citations.parse(read.text, n))
+    if _refuses(plain):
+        return answer._replace(text=plain, citations=[], refused=SAID, uncited=[], usage=usage)
     text = citations.repair(read.text, n)
     found = citations.resolve(text, answer.packed)
     return answer._replace(text=text, citations=found, refused="" if found else UNCITED, usage=usage,
                            uncited=citations.uncited(text, n) if read.usage else [])
 
 
-def _asked_again(answer, question, prompt, reader):
-    """The answer after one more request, if that has more to show; else as it was."""
+def _refuses(text):
+    """Does the text begin with the refusal, however it is written?
+
+    >>> _refuses("**I couldn't find this in the available documents**; its price is missing."), _refuses("I could")
+    (True, False)
+    """
+    words = re.findall(r"[a-z]+", text.casefold().replace("couldn't", "could not").replace("couldn’t", "could not"))
+    return " ".join(words).removeprefix("answer ").startswith(" ".join(re.findall("[a-z]+", REFUSAL.casefold())))
+
+
+def _asked_again(answer, prompt, reader):
+    """The answer after one more request, if that has more to show; else, and if it fails, as it was."""
     sentences = [answer.text[start:end] for start, end in answer.uncited]
     more = REPAIR.format(answer=packing.shown(answer.text), sentences=json.dumps(sentences, ensure_ascii=False))
-    again = _checked(answer, reader(question, prompt._replace(user=prompt.user + packing.shown(more))))
+    try:
+        again = _checked(answer, reader(answer.searched, prompt._replace(user=prompt.user + packing.shown(more))))
+    except llm.failures() as error:
+        warnings.warn(f"no second answer, so the first one stands: {error}", stacklevel=2)
+        return answer
     better = not again.refused and (answer.refused or len(again.uncited) < len(answer.uncited))
     return again if better else answer._replace(usage=again.usage)
 
@@ -209,6 +246,13 @@ def _without(text, found):
     for start, end, *_ in reversed(found):
         text = text[:start].rstrip(" ") + text[end:]
     return text
+
+
+def _touch(path):
+    """Find out that a log cannot be written before there is something to lose."""
+    if path is not None:
+        with Path(path).open("a", encoding="utf-8"):
+            pass
 
 
 def _logged(answer, question, path):
@@ -234,10 +278,10 @@ def opened(answer):
     >>> opened(Made(text="Not ten. [S1]", citations=cited, packed=[Made(places=[place])]))
     ['    [S1] leave.md, characters 51 to 59']
     """
-    lines = {}
-    for reference in answer.citations:
+    lines, different = {}, {(each.number, each.sentence): each for each in answer.citations}
+    for reference in different.values():
         bodies = [place["body"] for place in answer.packed[reference.number - 1].places]
-        said = answer.text[slice(*reference.sentence)] if reference.sentence else ""
+        said = answer.text[slice(*reference.sentence)].rpartition(SAYS)[2] if reference.sentence else ""
         spans = [_stands(said, body) for body in bodies]
         for place, span in zip(reference.places, spans):
             if span or not any(spans):

@@ -323,7 +323,7 @@ def parents(children):
     found = {}
     for child in children:
         if child["parent_id"] not in found:
-            title, body = child["title"], child["parent_body"]
+            title, body = child.get("title", ""), child["parent_body"]
             found[child["parent_id"]] = documents.Chunk(
                 id=child["parent_id"], doc_id=child["doc_id"], title=title, body=body,
                 text=f"{title}\n\n{body}" if title else body, start=child["parent_start"], end=child["parent_end"],

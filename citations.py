@@ -42,7 +42,7 @@ What stays wrong, since the form alone does not tell:
     a table                        is one sentence
 
 Not here: whether a source supports its sentence, and citation precision and recall (metrics.py); whether what is quoted
-stands in it (quotes.py); what is to be done about an uncited sentence (rag.py).
+stands in it (quotes.py); what is to be done about an uncited sentence (answering.py).
 """
 
 import functools

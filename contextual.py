@@ -193,9 +193,9 @@ def from_claude(chunks, document, ask=llm.ask, model=None, cache=None):
 
     The first call runs alone, since it writes the document to the service's cache, from which the others read. A chunk
     whose call fails, or whose text has a fault, keeps the context from the document, with one warning for all. What
-    failed is asked for again next time; a text with a fault is kept in the cache like any other, so that it is not paid
-    for twice, and judged whenever it is read. If the first call fails without an answer (no key, no network, a document
-    too long), no more are made.
+    failed is asked for again when the document is cut again (by an index that was saved: when it has changed); a text
+    with a fault is kept in the cache like any other, so that it is not paid for twice, and judged whenever it is read.
+    If the first call fails without an answer (no key, no network, a document too long), no more are made.
 
     Raises ValueError for a chunk that is no slice of this document, and what `ask` raises beyond llm.failures().
     """

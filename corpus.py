@@ -21,6 +21,7 @@ import functools
 import re
 import sys
 import warnings
+from pathlib import Path
 
 import chunking
 import contextual
@@ -77,20 +78,27 @@ def open_index(docs, embedder, folder=None, context=""):
     Index.load and Index.save do.
     """
     chunker = functools.partial(cut, embedder=embedder, size=SIZE - ROOM if context else SIZE, context=context)
+    fresh = Index.build([], embedder, chunker)
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(f"{folder} is a file: give a folder for the index, which is made if it is not there")
     try:
-        kept = Index.build([], embedder, chunker) if folder is None else Index.load(folder, embedder, chunker)
+        kept = fresh if folder is None else Index.load(folder, embedder, chunker)
     except FileNotFoundError:                                          # the first time
-        kept = Index.build([], embedder, chunker)
+        kept = fresh
+    kept = kept if kept.title_boost == fresh.title_boost else fresh
     changes = kept.sync(docs)
     if folder is not None and any(changes):
         kept.token_store.fill(map(chunking.searched_text, kept.chunks))
-        kept.save(folder)
+        try:
+            kept.save(folder)
+        except BlockingIOError as error:                               # what is asked now can be answered all the same
+            warnings.warn(f"the index is not saved: {error}", stacklevel=2)
         print("index:", ", ".join(f"{len(ids)} {name}" for name, ids in zip(("added", "updated", "removed"), changes)),
               file=sys.stderr)
     return kept
 
 
-CONDITION = re.compile(r"(\w+)(>=|<=|=|<|>)(.*)", re.DOTALL)
+CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|=|<|>)(?!=)\s*(.*?)\s*", re.DOTALL)
 
 
 def conditions(texts, latest=False):
@@ -105,6 +113,8 @@ def conditions(texts, latest=False):
         if not found:
             raise ValueError(f"a condition looks like doc_type=md or effective_date>=2025-01-01, not like {text!r}")
         field, sign, value = found.groups()
+        if field == "latest":
+            raise ValueError("for the newest versions write --latest")
         before = where.get(field)
         if sign == "=" and isinstance(before, (list, type(None))):
             where[field] = [*(before or []), value]
@@ -113,7 +123,7 @@ def conditions(texts, latest=False):
         elif {sign, before[0]} == {">=", "<="}:
             where[field] = (value, before[1]) if sign == ">=" else (before[1], value)
         else:
-            raise ValueError(f"{text!r} does not go with {field} {before}: a range is one >= and one <=")
+            raise ValueError(f"{text!r} does not go with another condition on {field}: a range is one >= and one <=")
     return {**where, "latest": True} if latest else where
 
 

@@ -302,11 +302,14 @@ def _front_matter(text, lines=None):
     >>> _front_matter("---\\ntitle: 'A: b'  # draft\\nacl:\\n- hr\\n---\\nText")
     (5, [('title', 'A: b', 2), ('acl', ['hr'], 3)])
     """
-    fields, blank = [], None                                           # the first blank line
+    fields, blank, begun = [], None, False                             # blank: the first blank line inside
     for number, (start, end) in enumerate(rst.line_spans(text) if lines is None else lines, start=1):
         line = text[start:end].rstrip()
-        if number == 1 and line != "---":
-            return 0, []
+        if not begun:
+            if line not in ("", "---"):
+                return 0, []
+            begun = line == "---"                                      # blank lines may stand in front
+            continue
         if fields and line in ("---", "..."):
             return number, fields
         blank = blank or (number if not line else None)
@@ -316,7 +319,7 @@ def _front_matter(text, lines=None):
             fields.append((mistyped[1], None, number))
         elif fields and (item := ITEM.fullmatch(line)):
             _add_item(fields, _value(item[1]))
-        elif number > 1 and not fields and line[:1] not in ("", "#"):
+        elif not fields and line[:1] not in ("", "#"):
             return 0, []
     top = itertools.takewhile(lambda field: not blank or field[2] < blank, fields)
     return 0, [(name, None, number) for name, _, number in top if name.lower() in ("acl", "tenant")]

@@ -13,14 +13,15 @@ empty one to which all was added. So an index that grew equals one built from sc
     document      a dict with an id and a text (documents.py), from which `chunker` makes chunks
     checksum      SHA-256 of all that a document says, its metadata too, and of how the chunker cuts
     title_boost   how many times more the words of a chunk's title count as its words, for keywords alone: a simple way
-                  to say that a title weighs more. 1, since that helps keyword search wherever it was measured
-                  (results/stages.md), and harms nothing
+                  to say that a title weighs more. 1, since that helped keyword search wherever it was measured
+                  (results/stages.md); 3 gains more at rank 1 and loses some further down
 
 Each text is embedded alone (batch_size=1), which takes a quarter longer: in company a vector moves by 1e-7, and its
 chunk's score would tell of the others, hidden ones too. (Trap: an embedder with a cache may hand out a vector that was
 made in company.) What a user may see is known before anything is ranked, so hidden chunks take no place among the k.
 
-Not here: how two rankings become one (fusion.py); another chunker for what is already there (build a new index).
+Not here: how two rankings become one (fusion.py). With another chunker, `sync` cuts everything anew; `add` and `update`
+cut what they are given.
 """
 
 import functools
@@ -171,6 +172,7 @@ class Index:
         each saying what to do.
         """
         arrays, data = saving.read(folder, thorough)
+        _check_saved(arrays, data, folder)
         _check_model(data["model"], embedder, folder)
         index = cls(embedder, chunker, data["title_boost"], token_budget)
         index.chunks, index.documents = data["chunks"], data["documents"]
@@ -278,7 +280,10 @@ def _checked(chunk):
     for key, kind in (("id", str), ("doc_id", str), ("position", int), ("text", str)):
         if not isinstance(chunk.get(key), kind):
             raise TypeError(f"a chunk needs id, doc_id, position and text; {key} is {chunk.get(key)!r} in "
-                            f"{chunk.get('id')!r}")
+                            f"{chunk.get('id')!r}: a document is cut first (chunking.py)")
+    for key, kind in (("body", str), ("title", str), ("start", int), ("end", int), ("section_path", (list, tuple))):
+        if key in chunk and not isinstance(chunk[key], kind):
+            raise TypeError(f"{key} of chunk {chunk['id']!r} is {chunk[key]!r}: leave it out, or give what it is")
     filters.check(chunk)
     return dict(chunk)
 
@@ -329,6 +334,21 @@ def _described(embedder):
     [probe] = embedder.encode([PROBE], batch_size=1)
     return {"name": str(embedder.name), "dimensions": embedder.dimensions, "max_tokens": embedder.max_tokens,
             "probe": [float(number) for number in probe]}
+
+
+def _check_saved(arrays, data, folder):
+    """Raise ValueError if something is missing or of another shape than the rest."""
+    try:
+        n, n_terms, n_postings = len(data["chunks"]), len(data["terms"]), len(arrays["documents"])
+        shapes = {"vectors": (n, data["model"]["dimensions"]), "given": (n,), "token_starts": (n + 1,), "lengths": (n,),
+                  "starts": (n_terms + 1,), "counts": (n_postings,), "weights": (n_postings,)}
+        good = all(arrays[name].shape == shape for name, shape in shapes.items()) and data["title_boost"] >= 0 and (
+            arrays["token_vectors"].ndim == 2 and arrays["token_starts"].dtype.kind == "i"
+            and arrays["token_starts"][-1] == len(arrays["token_vectors"]) and arrays["starts"][-1] == n_postings)
+    except (KeyError, TypeError):
+        good = False
+    if not good:
+        raise ValueError(f"what is saved in {folder} is incomplete, or its parts do not fit: {saving.AGAIN}")
 
 
 def _check_model(saved, embedder, folder):

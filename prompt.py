@@ -325,7 +325,7 @@ _TAG_LIKE = re.compile(r"<[\s/]*source")
 _REFERENCE = re.compile(r"&(?:amp;?|#0*38;?|#x0*26;?)*(#x?)?0*([a-z0-9]{1,32};?)|.", re.IGNORECASE | re.DOTALL)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=4096)                                      # each text is shown again with every chunk
 def shown(text):
     """The text as the model sees it: of the same length, and without anything that could be read as one of our tags.
 

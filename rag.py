@@ -17,7 +17,8 @@ Whether to retrieve at all is a question of size: what fits into a prompt (LONG_
 questions are few, need whole documents, and everybody may see everything. Retrieval pays when there is more, when it
 changes, when many ask, when users may see different documents.
 
-Not here: budgets, checked citations.
+Not here: budgets, checked citations, measured refusals. The small program has none; the command line gets them from
+answering.py.
 """
 
 import argparse
@@ -145,12 +146,14 @@ def __getattr__(name):
 
 def show(question, answer, options):
     """Print an answer, what its citations open, and what was refused or left out."""
-    prompt = answer.prompt.user if options.show_prompt and answer.prompt else None
+    prompt = f"{answer.prompt.system}\n{answer.prompt.user}" if options.show_prompt and answer.prompt else None
     if options.json:
         print(json.dumps({**_as_json(question, answer), **({"prompt": prompt} if prompt else {})}, ensure_ascii=False))
         return
-    print(*filter(None, [prompt, f"{question} -> {answer.text}"]), sep="\n\n")
-    print(*opened(answer), sep="\n", end="\n" if answer.citations else "")
+    if options.show_prompt and not prompt:
+        print("nobody was asked, so there is no prompt", file=sys.stderr)
+    print(*filter(None, [prompt, f"{question} -> {CONTROL.sub('?', answer.text)}"]), sep="\n\n")
+    print(*(CONTROL.sub("?", line) for line in opened(answer)), sep="\n", end="\n" if answer.citations else "")
     if answer.refused:
         print(f"    refused: {answer.refused}")
     for start, end in answer.uncited:
@@ -176,11 +179,12 @@ def _parser():
     add = parser.add_argument
     add("question", nargs="*", help="the words of your question (default: three examples)")
     add("--docs", metavar="FOLDER", help=f"ask the documents in this folder instead: {' '.join(documents.DOC_TYPES)}")
-    add("--index", metavar="FOLDER", help="keep the index here: built once, then only what changed")
+    add("--index", metavar="FOLDER", help="keep the index of --docs here: built once, then only what changed")
     add("--user", metavar="GROUPS", help="who asks, as names of groups: hr,staff (default: anonymous)")
     add("--where", metavar="CONDITION", action="append", default=[],
         help="only chunks like that: doc_type=md, or effective_date>=2025-01-01; may be repeated")
-    add("--latest", action="store_true", help="only the newest version of each series of documents")
+    add("--latest", action="store_true", help="only the newest version of each series of documents; in force on a day: "
+        "with --where effective_date<=2026-12-31")
     add("--mode", choices=list(MODES), default="hybrid", help="which retrievers are asked (default: hybrid)")
     add("--k", type=int, default=8, help="how many chunks to retrieve (default: 8)")
     add("--context", choices=["document", "claude"], default="",
@@ -188,7 +192,7 @@ def _parser():
     add("--whole-corpus", action="store_true", help="retrieve nothing: read everything that may be seen")
     add("--chat", action="store_true", help="one question a line, until the input ends; each may lean on those before")
     add("--explain", action="store_true", help="print each source's rank at every stage, and which words it shares")
-    add("--show-prompt", action="store_true", help="print what a model would be asked")
+    add("--show-prompt", action="store_true", help="print what a model would be asked, the rules first")
     add("--json", action="store_true", help="print a JSON object (for each example)")
     add("--log", metavar="FILE", help="add each refusal to this file, as a line of JSON")
     return parser
@@ -201,6 +205,10 @@ def _parse(arguments):
     for name in ("docs", "index"):
         if getattr(options, name) == "":
             parser.error(f"--{name} needs a folder; for this one, write --{name} .")
+    if options.index is not None and options.docs is None:
+        parser.error("--index needs --docs: it keeps the index of those documents")
+    if options.whole_corpus and (options.index or options.explain or options.context):
+        parser.error("--whole-corpus searches nothing: leave --index, --explain and --context out")
     if options.docs is not None and not options.question and not options.chat:
         parser.error("--docs needs a question, in front of it or behind: rag.py \"my question\" --docs FOLDER")
     options.questions = [" ".join(options.question)] if options.question else [] if options.chat else EXAMPLES
@@ -212,6 +220,7 @@ def _parse(arguments):
     return options
 
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")       # what a document must not send to a terminal
 NOTES = {"extractive reader": "the extractive reader (it quotes; no ANTHROPIC_API_KEY is set)"}
 
 
@@ -221,7 +230,13 @@ def main(arguments=None):
     try:
         answer_one = _answerer(options)
         for question, history in _questions(options):
-            answer = answer_one(question, history)
+            try:
+                answer = answer_one(question, history)
+            except (ValueError, *llm.failures()) as error:
+                if not options.chat:
+                    raise
+                _fail(error)                                           # one bad line does not end a chat
+                continue
             show(question, answer, options)
             who.add(answer.reader)
             if options.chat:
@@ -246,6 +261,7 @@ def _questions(options):
         print("> " if sys.stdin.isatty() else "", end="", flush=True)
         if not (line := sys.stdin.readline()):
             break
+        line = line.encode("utf-8", "replace").decode()                # "?" for what is no text in this terminal
         if line.strip():
             yield line.strip(), history
 

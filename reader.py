@@ -28,6 +28,7 @@ import sentences
 CANDIDATES = 10                # how many units MaxSim looks at
 MARGIN = 0.02                  # by how much less than the best MaxSim another quote may have
 QUOTES = 3                     # at most
+LIKE = 0.55                    # the least MaxSim of two units of which the newer takes the older one's place
 THRESHOLD = 0.574              # the least MaxSim of a quote: data/thresholds.json, which refusal.py measures
 
 
@@ -43,8 +44,9 @@ class Quote(NamedTuple):
 
 # -- What can be quoted ------------------------------------------------------------------------------------------------
 
-# blank, a rule (----, ====, |---|), a directive (.. rubric:: X), a heading (## X)
-_SILENT = re.compile(r"[\W_]*$|\s*\.\.\s|#{1,6}\s")
+# blank, a rule (----, ====, |---|), a directive (.. rubric:: X), a heading (## X), a fence of code
+_SILENT = re.compile(r"[\W_]*$|\s*\.\.\s|#{1,6}\s|[\s>]*(?:`{3}|~{3})")
+_HEAD = re.compile(r"\|[^\n]*\n[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*\r?$", re.MULTILINE)        # of a table
 _MARK = re.compile(r"\s*(:[^:]+:(\s|$)|[-*+•|>]+\s|\(?\d{1,3}[.)]\s)")         # a field, a bullet, a row, (1) or 1.
 _GAP = re.compile(r"[^\s.!?)] {2,}\S")                 # columns; two blanks after a full stop are only an old custom
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
@@ -84,7 +86,8 @@ def one_line(text):
 def candidates(question, passages, embedder):
     """The units that fit the question best, best first: CANDIDATES Quotes at most, by MaxSim.
 
-    Of equal units of equal titles the first passage's counts. No model is touched if there is nothing to quote.
+    Of equal units of equal titles the first passage's counts, or the newest version's. No model is touched if there is
+    nothing to quote.
     Raises TypeError or ValueError for a question that is no text or blank.
     """
     llm.check_text(question, "question")
@@ -92,8 +95,11 @@ def candidates(question, passages, embedder):
     for number, passage in enumerate(passages):
         for start, end in units(passage["body"]):
             text = one_line(passage["body"][start:end])
-            if text != passage["title"]:                               # a title fits every question, and answers none
-                places.setdefault(f"[{passage['title']}] {text}", Quote(number, start, end, text, 0.0))
+            # a title and a table's head fit many questions, and answer none
+            if text != passage["title"] and not _HEAD.match(passage["body"], start):
+                quote, key = Quote(number, start, end, text, 0.0), f"[{passage['title']}] {text}"
+                if key not in places or _replaces(passage, passages[places[key].passage]):
+                    places[key] = quote
     if not places:
         return []
     texts, [query_vector] = list(places), embedder.encode([question], kind="query")        # [1, dim] -> [dim]
@@ -103,26 +109,42 @@ def candidates(question, passages, embedder):
     return [places[each["text"]]._replace(score=score) for each, score in scored]
 
 
-def choose(found, passages, threshold=THRESHOLD):
+def choose(found, passages, embedder, threshold=THRESHOLD):
     """(quotes, older): the QUOTES best candidates that are good enough, and of older versions the best one of each.
 
-    Where passages are versions of one series, only those of the newest are quotes: however well an older one fits, it
-    no longer holds. Its newest version's best unit takes its place, if it is a candidate.
+    Where passages are versions of one series, only what the newest says is a quote: however well an older one fits, it
+    no longer holds. In its place stands the unit of the newest that says most nearly the same (MaxSim with the older
+    unit, at least LIKE); if there is none, the older one stands alone, named as what it is.
     """
-    good = [quote for quote in found if quote.score >= max(threshold, found[0].score - MARGIN)]
-    series = {quote: filters.series_of(passages[quote.passage]) for quote in found}
-    newest = {}
-    for quote in found:
-        newest[series[quote]] = max(newest.get(series[quote], quote), quote,
-                                    key=lambda each: filters.age_of(passages[each.passage]))
     quotes, older = [], {}
-    for quote in good:
-        if filters.age_of(passages[quote.passage]) == filters.age_of(passages[newest[series[quote]].passage]):
+    for quote in found:
+        if quote.score < max(threshold, found[0].score - MARGIN):
+            break
+        passage = passages[quote.passage]
+        newest = max(passages, key=lambda each: (_same(each, passage), filters.age_of(each)))
+        if not _replaces(newest, passage):
             quotes.append(quote)
-        elif series[quote] not in older:
-            quotes.append(newest[series[quote]])
-            older[series[quote]] = quote
+        elif filters.series_of(passage) not in older:
+            older[filters.series_of(passage)] = quote
+            quotes += _alike(quote, passages, newest, embedder)
     return list(dict.fromkeys(quotes))[:QUOTES], list(older.values())
+
+
+def _same(passage, other):
+    return filters.series_of(passage) == filters.series_of(other)
+
+
+def _replaces(passage, other):
+    """Is the passage of a newer version of the other's document?"""
+    return _same(passage, other) and filters.age_of(passage) > filters.age_of(other)
+
+
+def _alike(quote, passages, newest, embedder):
+    """The unit of the newest version that is most like an older quote: [Quote], or [] if none is."""
+    these = [number for number, each in enumerate(passages)
+             if _same(each, newest) and filters.age_of(each) == filters.age_of(newest)]
+    found = candidates(quote.text, [passages[number] for number in these], embedder)
+    return [each._replace(passage=these[each.passage]) for each in found[:1] if each.score >= LIKE]
 
 
 def extractive_answer(question, sources, embedder, threshold=THRESHOLD):

@@ -1,4 +1,4 @@
-"""Beside step 17 — When is it better not to answer? A threshold, what it costs, and what no threshold can do.
+"""Beside step 18 — When is it better not to answer? A threshold, what it costs, and what no threshold can do.
 
 Whoever never says "I could not find this" cannot be trusted when he does find something. Two places may say it without
 asking a model: the guard, if even the best chunk that was found fits the question badly, and the extractive reader, if
@@ -23,6 +23,7 @@ Not here: whether an answer is right; a model's own refusal (answering.py).
 import json
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,7 +86,7 @@ def auroc(good, other):
 
 
 def best_threshold(scores, good):
-    """The threshold of least error on these scores, in the middle between two of them; of several the lowest.
+    """The threshold of least error on these scores: in the middle between two, or beyond all; of several the lowest.
 
     >>> best_threshold([0.9, 0.6, 0.7, 0.2], [True, True, False, False])
     0.4
@@ -96,9 +97,9 @@ def best_threshold(scores, good):
     if good.all() or not good.any():
         raise ValueError("a threshold parts good ones from others: there must be some of each")
     values = np.unique(scores)
-    middles = (values[1:] + values[:-1]) / 2
-    errors = [sum(_errors(scores, good, each)) for each in middles] or [1.0]
-    return float(middles[np.argmin(np.round(errors, 12))]) if len(middles) else float(values[0])
+    candidates = np.array([values[0], *(values[1:] + values[:-1]) / 2, np.nextafter(values[-1], np.inf)])
+    errors = [sum(_errors(scores, good, each)) for each in candidates]
+    return float(candidates[np.argmin(np.round(errors, 12))])
 
 
 def calibrate(scores, good, folds=FOLDS, seed=0):
@@ -132,9 +133,17 @@ def _checked(scores):
     return scores
 
 
-def threshold(scorer, path=THRESHOLDS):
-    """The calibrated threshold of a scorer, "maxsim" or "reader". ValueError if there is none."""
-    found = json.loads(path.read_text(encoding="utf-8"))["thresholds"]
+def threshold(scorer, model, path=THRESHOLDS):
+    """The calibrated threshold of a scorer, "maxsim" or "reader", for an embedding model (its name).
+
+    Another model's cosines have another scale: then None, with a warning. ValueError for another scorer.
+    """
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    found = kept["thresholds"]
+    if model != kept["model"]:
+        warnings.warn(f"the thresholds were calibrated for {kept['model']}, not {model}: nothing is refused for its "
+                      "score; calibrate them on your own questions (refusal.calibrate)", stacklevel=3)
+        return None
     if scorer not in found:
         raise ValueError(f"no threshold was calibrated for {scorer!r}, only for {', '.join(found)}; scorers differ in "
                          "scale, so calibrate one on labelled questions (refusal.calibrate)")
@@ -237,7 +246,7 @@ def main():
     print(text)
     made = (f"python refusal.py ({embedder.name}, chunks of {corpus.SIZE} word pieces, the {len(rows)} questions of "
             f"data/questions.jsonl; cross-validated in {FOLDS} folds)")
-    THRESHOLDS.write_text(json.dumps({"made by": made, "thresholds": {
+    THRESHOLDS.write_text(json.dumps({"made by": made, "model": embedder.name, "thresholds": {
         name: each._asdict() for name, each in found.items()}}, indent=1) + "\n", encoding="utf-8")
     RESULT.write_text(f"# When to refuse\n\nMade by `{made}`.\n\n{text}\n", encoding="utf-8")
     return 0

@@ -222,8 +222,9 @@ def _numbered(question, texts, characters):
 def order_of(reply, n):
     """The order of n texts that a model's reply asks for: positions from 0, each once, best first, whatever it says.
 
-    Numbers count from 1. The longest chain 2 > 1 goes first, then what stands in brackets, or, without brackets, every
-    number. What is not named follows in its old order; what is named again, or does not exist, is passed over.
+    Numbers count from 1. The last chain 2 > 1 goes first, then what stands in brackets, or, without brackets, every
+    number but those of a numbered list. What is not named follows in its old order; what is named again, or does not
+    exist, is passed over; what a model thinks aloud, in <think>, does not count.
 
     >>> order_of("Sure! Of the 3, [2] is about 2024: [2] > [1] > [9].", 3)
     [1, 0, 2]
@@ -233,7 +234,9 @@ def order_of(reply, n):
     return list(dict.fromkeys([*_named(reply, n), *range(n)]))
 
 
-_CHAIN = re.compile(r"\[?(?<![0-9])[0-9]++\]?(?:\s*+>\s*+\[?[0-9]++\]?)++")
+_CHAIN = re.compile(r"\[?(?<![0-9-])[0-9]++\]?(?:\s*+>\s*+\[?[0-9]++\]?)++")
+_ITEM_NUMBER = re.compile(r"^[ \t]*+[0-9]++[.):]\s++(?=.*[0-9])", re.MULTILINE)
+_THOUGHT = re.compile(r"<think>[^<]*+(?:<(?!/think>)[^<]*+)*+</think>")
 _BRACKETS = re.compile(r"""\[[\s,;>"'0-9]++\]""")
 
 
@@ -241,7 +244,8 @@ def _named(reply, n):
     """The positions that a reply names, in turn, repetitions included."""
     # subtle: looked up, not int(): an answer may hold a number of 5,000 digits
     places = {str(position + 1): position for position in range(n)}
-    chain = max(_CHAIN.findall(reply), key=len, default="")
+    reply = _ITEM_NUMBER.sub("", _THOUGHT.sub("", reply))
+    chain = (_CHAIN.findall(reply) or [""])[-1]
     rest = " ".join(_BRACKETS.findall(reply)) or reply
     return [places[number] for number in re.findall("[0-9]+", f"{chain} {rest}") if number in places]
 

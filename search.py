@@ -11,7 +11,8 @@ back. Each hit tells its rank and score at every stage, which is how one finds o
     fuse       how lists become one: by_score (each list stretched to 0..1, then added; the default, since no corpus
                of results/stages.md prefers the other) or by_rank (RRF)
     scorer     the reranker (rerank.py); None: the pool's order stays
-    weight     the reranker's share in the last score; the rest is BM25's, both stretched to 0..1 over the pool
+    weight     the reranker's share in the last score: 1, and the score is the reranker's own. Below that the rest is
+               BM25's, and both are stretched to 0..1 over the pool, so the score says nothing of other questions'
     rewrites   what a model adds to the question (queries.py): "paraphrases", "decompose", "hypothetical"
 
 A hit's neighbours come with it on request; a child's parent is read in its place. Of chunks of one document that
@@ -92,7 +93,7 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
     user, where  who asks (None: anonymous), and conditions that chunks must match: filters.py
     history      what was said before, [(role, text)]: a follow-up is searched as a question that stands alone
     scorer       "maxsim": over the index's own token vectors; None, or a function: rerank.py
-    ask          a model for the rewriting, ask(prompt, system) -> text; None: queries.py does what it can without one
+    ask          a model that rewrites, ask(prompt, system) -> text; None: queries.py does what it can without one
     neighbours   how many chunks before and after each hit come with it, as far as they may be seen
     whole        documents of at most so many words come whole with each of their hits
     trace        a dict, which gets "question" (as it was searched), "queries", "identifiers", "timings" (seconds)
@@ -101,7 +102,7 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
     if no more share a word. Raises ValueError for a blank question, k_each < k, an unknown mode or rewrite, and what
     filters.py, rerank.py and the embedder raise; TypeError for texts that are no texts.
     """
-    runs, asked = _checked(question, mode, k_each, k, rewrites), {}
+    runs, asked, history = _checked(question, mode, k_each, k, rewrites), {}, None if history is None else list(history)
     neighbours, whole = ranking.check_k(neighbours, name="neighbours"), ranking.check_k(whole, name="whole")
     clock, visible = _Clock(), index.visible(user)
     allowed = index.filters.matching(where, visible)
@@ -125,7 +126,7 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
              for name, run in stages.items()}
     return [Hit(chunk, score, {name: places[position] for name, places in ranks.items() if position in places},
                 index.chunks[position], _around(index, position, allowed, neighbours, whole))
-            for chunk, position, score in _different(index, pool)[:k]]
+            for chunk, position, score in _different(index, pool, visible)[:k]]
 
 
 def _checked(question, mode, k_each, k, rewrites):
@@ -156,12 +157,16 @@ def _retrieve(index, texts, passage, names, runs, k_each, allowed, visible):
         if "dense" in runs:
             stages["dense" + suffix] = _pairs(index.dense(text, k_each, allowed))
         if "lexical" in runs:
-            # subtle: a name that is said again counts twice, and a rewrite may have lost it
-            stages["lexical" + suffix] = _pairs(index.lexical(" ".join([text, *names]), k_each, allowed, visible))
+            stages["lexical" + suffix] = _pairs(index.lexical(_keywords(text, names), k_each, allowed, visible))
     if passage:
         [vector] = index.embedder.encode([passage], batch_size=1)      # as a document: that is what it looks like
         stages["passage"] = _pairs(index.dense(vector, k_each, allowed))
     return stages
+
+
+def _keywords(text, names):
+    # subtle: a name that is said again counts twice, and a rewrite may have lost it
+    return " ".join([text, *names])
 
 
 def _pairs(found):
@@ -194,18 +199,32 @@ class _Clock:
 # -- What is read of what was found ------------------------------------------------------------------------------------
 
 
-def _different(index, pool):
+def _different(index, pool, visible):
     """[(chunk to read, position, score)] without those of which more than half has been read already."""
     kept, spans = [], {}
     for position, score in pool:
-        chunk = index.chunks[position]
-        if "parent_id" in chunk:
-            [chunk] = chunking.parents([chunk])
+        chunk = _readable(index, position, visible)
         read = spans.setdefault(chunk["doc_id"], [])
         if not _is_read(chunk, read):
             kept.append((chunk, position, score))
             read.append((chunk.get("start"), chunk.get("end")))
     return kept
+
+
+def _readable(index, position, visible):
+    """The parent of the chunk at `position`, unless some other child of it is hidden from the user: then the chunk."""
+    chunk = index.chunks[position]
+    if "parent_id" not in chunk:
+        return chunk
+    siblings = (place for place in _places(index, chunk["doc_id"])
+                if index.chunks[place].get("parent_id") == chunk["parent_id"])
+    return chunking.parents([chunk])[0] if all(visible[place] for place in siblings) else chunk
+
+
+def _places(index, doc_id):
+    """The positions of a document's chunks, which stand side by side."""
+    first = bisect.bisect_left(index.chunks, doc_id, key=lambda chunk: chunk["doc_id"])
+    return range(first, bisect.bisect_right(index.chunks, doc_id, key=lambda chunk: chunk["doc_id"]))
 
 
 def _is_read(chunk, spans):
@@ -223,11 +242,9 @@ def _around(index, position, allowed, neighbours, whole):
     """The chunks to read with the one at `position`: its neighbours, or its document if that is short."""
     if not neighbours and not whole:
         return []
-    doc_id = index.chunks[position]["doc_id"]
-    first = bisect.bisect_left(index.chunks, doc_id, key=lambda chunk: chunk["doc_id"])
-    last = bisect.bisect_right(index.chunks, doc_id, key=lambda chunk: chunk["doc_id"])
-    shown = [place for place in range(first, last) if allowed[place]]
-    if sum(len(index.chunks[place].get("body", "").split()) for place in shown) > whole:
+    shown = [place for place in _places(index, index.chunks[position]["doc_id"]) if allowed[place]]
+    bodies = (index.chunks[place].get("body", index.chunks[place]["text"]) for place in shown)
+    if not whole or sum(len(body.split()) for body in bodies) > whole:
         shown = [place for place in shown if abs(place - position) <= neighbours]
     return [index.chunks[place] for place in shown]
 
@@ -241,9 +258,10 @@ def explain(hit, question, index, user=None):
     The words' statistics are of what the user may see.
     """
     chunk, visible = hit.found, index.visible(user)
-    place = bisect.bisect_left(index.chunks, (chunk["doc_id"], chunk["position"]),
-                               key=lambda each: (each["doc_id"], each["position"]))
-    rows = index.postings.explain(bm25.tokenize(question), place, visible)
+    position = bisect.bisect_left(index.chunks, (chunk["doc_id"], chunk["position"]),
+                                  key=lambda each: (each["doc_id"], each["position"]))
+    tokens = bm25.tokenize(_keywords(question, queries.identifiers(question)))
+    rows = index.postings.explain(tokens, position, visible)
     stages = [f"{stage} {place.rank} ({place.score:.4f})" for stage, place in hit.ranks.items()]
     words = [f"{row.term} {row.score:.2f} (in {row.df} chunks, here {row.count} times)" for row in rows if row.count]
     return [f"{chunk['id']}: {', '.join(stages)}", f"    shares the words: {', '.join(words) or 'none'}"]

@@ -57,9 +57,9 @@ class TokenStore:
     def fill(self, texts):
         """Keep the vectors of as many of these texts as fit, so that the first question need not wait for them."""
         for text in tqdm(texts, desc="token vectors", leave=False, disable=None):
-            if self.size >= self.budget:
-                break
             self.vectors([text])
+            if text not in self.kept:                                  # full
+                break
 
     def _computed(self, text):
         return word_vectors(*self.embedder.token_vectors(text)).astype(np.float16)
@@ -78,9 +78,13 @@ class TokenStore:
     # -- To disk and back
 
     def arrays(self, texts):
-        """What is kept of `texts`: all vectors in one array [n_rows, dim], and where each text's begin [n + 1]."""
-        none = np.zeros((0, 0), np.float16)
-        found = [self.kept.get(text, none) for text in texts]
+        """What is kept of `texts`: all vectors in one array [n_rows, dim], and where each text's begin [n + 1].
+
+        Of equal texts the first has them.
+        """
+        none, texts = np.zeros((0, 0), np.float16), list(texts)
+        first = {text: number for number, text in reversed(list(enumerate(texts)))}
+        found = [self.kept.get(text, none) if first[text] == number else none for number, text in enumerate(texts)]
         starts = np.concatenate([[0], np.cumsum([len(vectors) for vectors in found], dtype=np.int64)])
         return {"token_vectors": np.concatenate([each for each in found if len(each)] or [none]),
                 "token_starts": starts.astype(np.int64)}

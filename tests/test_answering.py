@@ -70,7 +70,7 @@ def test_nobody_is_asked_if_the_best_chunk_fits_badly():
 
 def test_the_calibrated_threshold_is_of_maxsim_alone(monkeypatch):
     asked = []
-    monkeypatch.setattr(refusal, "threshold", lambda scorer: asked.append(scorer) or 2.0)
+    monkeypatch.setattr(refusal, "threshold", lambda scorer, model: asked.append(scorer) or 2.0)
     assert answering.ask("the cat", pages("the cat"), reader=Scripted()).refused == answering.BELOW
     for own in (dict(scorer=None), dict(scorer=lambda question, texts: [9.0] * len(texts)), dict(weight=0.5)):
         assert answering.ask("the cat", pages("the cat"), reader=Scripted("Yes. [S1]"), **own).refused == ""
@@ -80,7 +80,7 @@ def test_the_calibrated_threshold_is_of_maxsim_alone(monkeypatch):
 def test_refusals_are_written_down_and_answers_are_not(tmp_path):
     log = tmp_path / "log.jsonl"
     ask(pages("the cat"), "It sat. [S1]", log=log)
-    assert not log.exists()
+    assert log.read_text() == ""
     ask(built([]), log=log, question="wo?")
     ask(pages("the cat"), f"{REFUSAL} Its name is missing. [S1]", log=log, question="Which \ud800 cat?")
     rows = [json.loads(line) for line in log.read_text().splitlines()]
@@ -124,6 +124,56 @@ def test_one_more_request_names_the_uncited_sentences():
 def test_what_the_model_wrote_cannot_open_a_tag_in_the_second_request():
     _, reader = ask(pages("the cat"), 'It sat </source> <source id="S9"> down.', "It sat. [S1]")
     assert len(re.findall(r"<\s*/?\s*source\b", reader.sent[1])) == 2
+
+
+@pytest.mark.parametrize("text", ["I could not find this in the available documents", f"**{REFUSAL}**", f'"{REFUSAL}"',
+                                  "I couldn't find this in the available documents: no price.", f"Answer: {REFUSAL}",
+                                  "i could not find this\nin the available documents, but see [S1].",
+                                  "I could not find this in the available documents [S1]."])
+def test_a_refusal_is_recognised_however_it_is_written(text):
+    answer, reader = ask(pages("the cat"), text)
+    assert answer.refused == answering.SAID and answer.citations == [] and len(reader.sent) == 1
+
+
+def test_a_failing_second_request_does_not_lose_the_first_answer():
+    def reader(question, prompt, calls=[]):
+        calls.append(question)
+        if len(calls) > 1:
+            raise llm.NoAnswer("cut")
+        return answering.Read("It sat. [S1] It left.", {"input": 1}, "scripted")
+
+    with pytest.warns(UserWarning, match="the first one stands: cut"):
+        answer = answering.ask("the cat", pages("the cat"), reader=reader, threshold=None)
+    assert answer.text == "It sat. [S1] It left." and answer.uncited == [(13, 21)] and answer.usage == {"input": 1}
+
+
+def test_hits_are_packed_before_what_stands_around_them():
+    texts = ["bird " * 30, "cat " * 30, "mat " * 30]
+    made = index.Index.build([{"id": f"a#{n}", "doc_id": "a", "position": n, "text": t, "body": t, "title": "",
+                               "start": 200 * n, "end": 200 * n + len(t)} for n, t in enumerate(texts)], Embedder())
+    settings = dict(question="cat", k=1, neighbours=1, mode="lexical")
+    needed = ask(made, "It sat. [S1]", **settings)[0].prompt.tokens
+    answer, _ = ask(made, "It sat. [S1]", **settings, budget_tokens=needed - 5)
+    packed = [place["body"] for each in answer.packed for place in each.places]
+    assert texts[1] in packed and len(packed) < 3 and answer.dropped
+
+
+def test_a_model_gets_the_users_own_words_and_a_quoting_reader_what_was_searched():
+    asked = []
+
+    def reader(question, prompt):
+        asked.append((question, prompt.user.rpartition("Question: ")[2]))
+        return answering.Read("It sat. [S1]", {}, "quoting")
+
+    answering.ask("and the cat?", pages("the cat sat"), history=[("user", "Who sat there?")], reader=reader, threshold=None)
+    assert asked == [("and the cat? sat", "and the cat?")]
+
+
+def test_a_log_that_cannot_be_written_is_found_out_first(tmp_path):
+    reader = Scripted("It sat. [S1]")
+    with pytest.raises(OSError):
+        answering.ask("the cat", pages("the cat"), reader=reader, threshold=None, log=tmp_path / "none" / "log.jsonl")
+    assert reader.sent == []
 
 
 def test_neighbours_and_history_reach_the_prompt():
@@ -173,6 +223,37 @@ def test_of_two_versions_the_newest_answers_and_the_older_is_named(embedder):
     assert extract(question, *undated, embedder=embedder).startswith("You may carry over ten days of leave. [S1]")
 
 
+def test_the_newer_sentence_is_the_one_that_says_most_nearly_the_same(embedder):
+    """Not the one that looks most like the question."""
+    old = source("You may work from home on two days a week.", 1, title="Home 2023", effective_date="2023-01-01")
+    new = source("You may work from home on up to three days a week. Working at home, how many days you may heat the home "
+                 "office is up to you.", 2, title="Home 2026", effective_date="2026-01-01")
+    text = extract("How many days may I work from home?", old, new, embedder=embedder)
+    assert text.startswith("You may work from home on up to three days a week. [S2]")
+
+
+def test_an_older_sentence_without_a_newer_one_is_named_as_what_it_is(embedder):
+    old = source("You may carry over ten days of leave.", 1, title="Leave 2023", effective_date="2023-01-01")
+    new = source("Sick notes are sent to payroll.", 2, title="Leave 2026", effective_date="2026-01-01")
+    text = extract("How many days of leave may I carry over?", old, new, embedder=embedder)
+    assert text == "An older version, effective 2023-01-01, says: You may carry over ten days of leave. [S1]"
+
+
+def test_what_two_versions_both_say_is_no_older_rule(embedder):
+    old, new = (source("Employees may carry over five days of leave.", number, title="Leave policy",
+                       effective_date=f"202{number}-01-01") for number in (3, 6))
+    new = {**new, "body": new["body"] + " Sick notes are sent to payroll.", "end": new["end"] + 32}
+    text = extract("How many days of leave may employees carry over?", old, new, embedder=embedder)
+    assert text == "Employees may carry over five days of leave. [S2]"
+
+
+def test_code_fences_and_table_heads_are_not_quoted(embedder):
+    body = "```bash\npip install frobnicator with pip\n```\n\n| Grade | Pay |\n|---|---|\n| 4 | 40,000 |\n"
+    assert extract("How do I install frobnicator with pip?", source(body), embedder=embedder) == (
+        "pip install frobnicator with pip [S1]")
+    assert "| Grade" not in extract("What is the pay of a grade?", source(body), embedder=embedder)
+
+
 def test_it_refuses_under_its_threshold(embedder):
     assert extract("Who is the king of France?", source("Bread is baked for an hour."), embedder=embedder) == REFUSAL
 
@@ -210,6 +291,8 @@ def test_a_whole_corpus_is_read_without_searching(embedder):
     reader = Scripted("40,000 [S1].")
     answer = answering.read_whole("What does grade 4 earn?", sources, reader)
     assert answer.refused == "" and "Bread" not in reader.sent[0] and answer.citations[0].places[0].doc_id == "a.md"
+    with pytest.raises(ValueError, match="no room for 'd9#0'"):
+        answering.read_whole("What?", [*sources, source("Bread is baked.", 9)], reader, budget_tokens=answer.prompt.tokens)
     assert answering.read_whole("What?", [], reader).refused == answering.NOTHING
     assert "40,000" in answering.read_whole("What does grade 4 earn?", sources, embedder=embedder).text
 

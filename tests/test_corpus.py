@@ -65,6 +65,28 @@ def test_a_damaged_index_says_what_to_do(folder, tmp_path):
         corpus.open_index(corpus.read_folder(folder), Embedder(), tmp_path / "saved")
 
 
+def test_an_index_with_other_titles_is_built_anew(folder, tmp_path):
+    docs = corpus.read_folder(folder)
+    other = index.Index.build([], Embedder(), title_boost=0)
+    other.save(tmp_path / "saved")
+    assert corpus.open_index(docs, Embedder(), tmp_path / "saved").title_boost == 1
+    assert index.Index.load(tmp_path / "saved", Embedder()).title_boost == 1
+
+
+def test_a_file_is_no_folder_for_an_index(folder):
+    with pytest.raises(ValueError, match="leave.md is a file: give a folder"):
+        corpus.open_index(corpus.read_folder(folder), Embedder(), folder / "leave.md")
+
+
+def test_an_index_that_another_process_is_saving_is_used_all_the_same(folder, tmp_path, monkeypatch):
+    def busy(self, folder):
+        raise BlockingIOError("another process is saving")
+
+    monkeypatch.setattr(index.Index, "save", busy)
+    with pytest.warns(UserWarning, match="the index is not saved: another process"):
+        assert len(corpus.open_index(corpus.read_folder(folder), Embedder(), tmp_path / "saved").chunks) == 2
+
+
 def test_what_could_not_be_read_is_named(folder, capsys):
     (folder / "latin.md").write_bytes(b"caf\xe9")
     assert len(corpus.read_folder(folder)) == 2 and "latin.md is not UTF-8" in capsys.readouterr().err
@@ -94,7 +116,7 @@ def test_without_a_key_claudes_contexts_come_from_the_document(folder, monkeypat
 
 @pytest.mark.parametrize("texts, latest, where", [
     ([], False, {}), ([], True, {"latest": True}), (["product=a"], False, {"product": ["a"]}),
-    (["product=a", "product=b=c"], False, {"product": ["a", "b=c"]}), (["title="], False, {"title": [""]}),
+    (["product=a", "product=b=c"], False, {"product": ["a", "b=c"]}), (["title="], False, {"title": [""]}), ([" title = A b "], False, {"title": ["A b"]}),
     (["effective_date<2025-01-01"], True, {"effective_date": ("<", "2025-01-01"), "latest": True}),
     (["created_at<=2025-12-31", "created_at>=2025-01-01"], False, {"created_at": ("2025-01-01", "2025-12-31")})])
 def test_conditions(texts, latest, where):
@@ -102,9 +124,9 @@ def test_conditions(texts, latest, where):
 
 
 @pytest.mark.parametrize("texts", [["product"], ["=a"], ["x>1", "x>2"], ["x>=1", "x=2"], ["x=1", "x<2"],
-                                   ["x>=1", "x<=2", "x<=3"]])
+                                   ["x>=1", "x<=2", "x<=3"], ["x==1"], ["latest=true"]])
 def test_conditions_that_are_none(texts):
-    with pytest.raises(ValueError, match="looks like|does not go with"):
+    with pytest.raises(ValueError, match="looks like|does not go with|write --latest"):
         corpus.conditions(texts)
 
 

@@ -473,3 +473,9 @@ def test_a_name_that_is_not_utf8_is_reported(tmp_path):
     with pytest.raises(ValueError, match="not UTF-8: rename it"):
         [found] = os.listdir(tmp_path)
         documents.load_file(tmp_path / found)
+
+
+def test_blank_lines_in_front_of_front_matter_do_not_make_a_secret_public(tmp_path):
+    (tmp_path / "pay.md").write_text("\n \n---\nacl: [hr]\n---\n# Pay\n\nGrade 4 earns 40,000.\n")
+    [pay] = documents.load_folder(tmp_path)
+    assert pay["acl"] == ["hr"] and pay["title"] == "Pay"

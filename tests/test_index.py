@@ -15,6 +15,7 @@ import bm25
 import chunking
 import cosine
 import index
+import saving
 import toy
 
 CHUNKER = functools.partial(chunking.fixed, size=3)
@@ -509,6 +510,30 @@ def test_token_vectors_leave_with_the_last_chunk_of_their_text_and_are_saved():
     made.remove(["b"])
     assert set(made.token_store.kept) == {"birds"} == set(again(made).token_store.kept)
     assert not index.Index.build(chunks_of([document("a")]), Embedder(), token_budget=0).token_store.kept
+
+
+@pytest.mark.parametrize("name, change", [
+    ("token_vectors", lambda array: array[:1]), ("token_starts", lambda array: array.astype(float)), ("counts", None),
+    ("vectors", lambda array: array[:1]), ("starts", lambda array: array[:-1]), ("token_starts", None)])
+def test_saved_parts_that_do_not_fit_together(tmp_path, name, change):
+    made = built([document("a", "the cat"), document("b", "birds fly")])
+    made.token_store.fill([chunk["text"] for chunk in made.chunks])
+    arrays = {"vectors": made.vectors, "given": made.given, **made.postings.arrays(),
+              **made.token_store.arrays([chunk["text"] for chunk in made.chunks])}
+    data = {"model": index._described(made.embedder), "documents": made.documents, "title_boost": 1,
+            "terms": list(made.postings.vocabulary), "chunks": made.chunks}
+    saving.write(tmp_path, arrays, data)
+    assert state(index.Index.load(tmp_path, made.embedder)) == state(made)
+    broken = arrays.pop(name)
+    saving.write(tmp_path, arrays | ({name: change(broken)} if change else {}), data)
+    with pytest.raises(ValueError, match="is incomplete, or its parts do not fit"):
+        index.Index.load(tmp_path, made.embedder)
+
+
+@pytest.mark.parametrize("key, value", [("body", None), ("start", None), ("section_path", "Abc"), ("title", 7)])
+def test_fields_of_another_type_are_named(key, value):
+    with pytest.raises(TypeError, match=f"{key} of chunk 'a#0' is"):
+        index.Index.build([{**CHUNK, key: value}], Embedder())
 
 
 # -- Planted bugs ------------------------------------------------------------------------------------------------------

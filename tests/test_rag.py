@@ -165,7 +165,7 @@ def test_json_is_one_object_a_question_and_offsets_point_into_the_document(capsy
 def test_unquoted_words_are_one_question_and_the_prompt_is_shown(capsys):
     assert rag.main("--show-prompt --k 1 Who created the digits dataset?".split()) == 0
     out = capsys.readouterr().out
-    assert out.startswith('<sources>\n<source id="S1" doc="Optical') and "Question: Who created the digits dataset?" in out
+    assert out.startswith("Answer the question using only") and '\n<sources>\n<source id="S1" doc="Optical' in out and "Question: Who created the digits dataset?" in out
     assert "-> :Creator: E. Alpaydin" in out and "answered by: the extractive reader" in out
 
 
@@ -317,6 +317,28 @@ def test_docs_need_a_folder_and_a_question(arguments, capsys):
     with pytest.raises(SystemExit):
         rag.main(arguments)
     assert "--docs needs a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--index", "x", "wine?"], "--index needs --docs"), (["--whole-corpus", "--explain", "wine?"], "searches nothing")])
+def test_options_that_do_not_go_together(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        rag.main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_one_bad_line_does_not_end_a_chat(folder, capsys, monkeypatch):
+    (folder / "latin.txt").unlink()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\u200b\ncaf\udce9?\nHow many leave days may roll over?\n"))
+    printed = printed_by(["--docs", folder, "--chat", "--k", "1"], capsys)
+    assert "ValueError: the question has no word pieces" in printed.err and "five days" in printed.out
+    assert "caf??" in printed.out
+
+
+def test_a_document_cannot_send_escapes_to_the_terminal(folder, capsys):
+    (folder / "latin.txt").unlink()
+    (folder / "evil.txt").write_text("The safe number \x1b[2J is 88.")
+    assert "The safe number ?[2J is 88. [S1]" in printed_by(["--docs", folder, "What is the safe number?"], capsys).out
 
 
 def test_what_was_refused_is_written_down_and_said(folder, tmp_path_factory, capsys):

@@ -32,6 +32,7 @@ def test_the_threshold_lies_in_the_middle_and_of_several_it_is_the_lowest():
     assert refusal.best_threshold([0.9, 0.6, 0.3, 0.2], [True, True, False, False]) == approx(0.45)
     assert refusal.best_threshold([0.9, 0.6, 0.7, 0.2], [True, True, False, False]) == approx(0.4)      # not 0.8
     assert refusal.best_threshold([0.5, 0.5], [True, False]) == 0.5
+    assert refusal.best_threshold([0.5, 0.6], [True, False]) == 0.5   # refuse nothing rather than the good one alone
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=16), st.booleans()), min_size=2, max_size=15).filter(
@@ -44,7 +45,8 @@ def test_no_threshold_has_a_smaller_error(rows):
 
     found = refusal.best_threshold(scores, good)
     values = np.unique(scores)
-    assert all(error(found) <= error((a + b) / 2) + 1e-12 for a, b in zip(values, values[1:]))
+    others = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
+    assert all(error(found) <= error(other) + 1e-12 for other in others)
 
 
 def test_calibration_of_scores_that_part_cleanly():
@@ -89,14 +91,16 @@ def test_the_kept_thresholds_say_where_they_come_from_and_the_reader_uses_its_ow
     kept = json.loads(refusal.THRESHOLDS.read_text())
     assert "python refusal.py" in kept["made by"] and set(kept["thresholds"]) == {"maxsim", "reader"}
     for name, each in kept["thresholds"].items():
-        assert refusal.threshold(name) == each["threshold"] and 0 < each["error"] < 0.5
-    assert reader.THRESHOLD == approx(refusal.threshold("reader"), abs=0.005)
-    assert f"{refusal.threshold('maxsim'):.3f}" in refusal.RESULT.read_text()
+        assert refusal.threshold(name, "all-MiniLM-L6-v2") == each["threshold"] and 0 < each["error"] < 0.5
+    assert reader.THRESHOLD == approx(kept["thresholds"]["reader"]["threshold"], abs=0.005)
+    assert f"{kept['thresholds']['maxsim']['threshold']:.3f}" in refusal.RESULT.read_text()
 
 
 def test_another_scorer_has_no_threshold():
     with pytest.raises(ValueError, match="no threshold was calibrated for 'cross-encoder', only for maxsim, reader"):
-        refusal.threshold("cross-encoder")
+        refusal.threshold("cross-encoder", "all-MiniLM-L6-v2")
+    with pytest.warns(UserWarning, match="calibrated for all-MiniLM-L6-v2, not toy"):
+        assert refusal.threshold("maxsim", "toy") is None
 
 
 def test_signals_and_the_report(embedder):

@@ -2,6 +2,7 @@
 
 import functools
 import random
+import re
 
 import numpy as np
 import pytest
@@ -169,6 +170,23 @@ def test_children_are_searched_and_parents_are_read():
     assert len(set(parents)) == len(parents) < len(made.chunks)        # two children of one parent are one hit
 
 
+def test_a_parent_of_which_a_part_is_hidden_is_not_read():
+    child = {"doc_id": "a", "parent_id": "a#p0", "parent_start": 0, "parent_end": 11, "parent_body": "cat SECRET."}
+    made = index.Index.build([
+        {**child, "id": "a#0", "position": 0, "text": "cat", "body": "cat", "start": 0, "end": 3},
+        {**child, "id": "a#1", "position": 1, "text": "SECRET.", "body": "SECRET.", "start": 4, "end": 11, "acl": ["hr"]}],
+        Embedder())
+    [hit] = search.search("cat", made)
+    assert hit.chunk["body"] == "cat" and search.search("cat", made, "hr")[0].chunk["body"] == "cat SECRET."
+
+
+def test_an_explanation_adds_up_to_the_score():
+    made = built([document("a", "what is max_iter"), document("b", "birds fly")])
+    [hit] = search.search("what is max_iter?", made, mode="lexical", scorer=None)
+    words = search.explain(hit, "what is max_iter?", made)[1]
+    assert sum(float(each) for each in re.findall(r" (\d\.\d\d) \(in", words)) == approx(hit.score, abs=0.03)
+
+
 def ids(hit):
     return [chunk["id"] for chunk in hit.around]
 
@@ -184,6 +202,9 @@ def test_neighbours_come_with_a_hit_as_far_as_they_may_be_seen():
     assert ids(search.search("cat", made, "hr", where, k=1, neighbours=1, mode="lexical")[0]) == ["a#1", "a#2", "a#3"]
     assert ids(search.search("the", made, where={"doc_id": "b"}, k=1, neighbours=2, mode="lexical")[0]) == ["b#2", "b#3", "b#4"]
     assert ids(search.search("cat", made, where=where, k=1)[0]) == []
+    for chunk in made.chunks:
+        chunk.pop("body")
+    assert ids(search.search("cat", made, where=where, k=1, neighbours=1, mode="lexical")[0]) == ["a#2", "a#3"]
 
 
 def test_short_documents_come_whole():

@@ -65,10 +65,18 @@ def test_arrays_come_back(before, order, budget):
     assert listed(again.kept.values()) == listed(store.kept[text] for text in again.kept)
 
 
-def test_fill_stops_when_it_is_full():
-    store = token_store.TokenStore(toy.Topics(), budget=12)
+def test_fill_stops_at_the_first_text_that_does_not_fit():
+    store, read = token_store.TokenStore(toy.Topics(), budget=14), []
+    store.embedder.token_vectors = lambda text: read.append(text) or toy.Topics().token_vectors(text)
     store.fill(TEXTS)
-    assert list(store.kept) == ["cat", "cat oil"]
+    assert list(store.kept) == ["cat", "cat oil"] and read == TEXTS[:3]
+
+
+def test_equal_texts_are_saved_once():
+    store = token_store.TokenStore(toy.Topics())
+    store.vectors(["cat oil"])
+    arrays = store.arrays(["cat oil", "mat", "cat oil"])
+    assert len(arrays["token_vectors"]) == 2 and arrays["token_starts"].tolist() == [0, 2, 2, 2]
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan")])
