@@ -41,7 +41,7 @@ What stays wrong, since the form alone does not tell:
     "`x\\n[1]`"                     read, since a line is read alone; code that is only indented is read too
     a table                        is one sentence
 
-Not here: whether a source supports its sentence, and citation precision and recall (metrics.py); whether what is quoted
+Not here: whether a source supports its sentence, and citation precision and recall (grading.py); whether what is quoted
 stands in it (quotes.py); what is to be done about an uncited sentence (answering.py).
 """
 

@@ -6,8 +6,9 @@ adds to the stage before it is measured on the same questions, beside what it co
     corpus      chunks, and questions whose evidence is known (eval_corpora.py): the descriptions, cut in two ways, and
                 docstrings, whose summaries are the questions
     evidence    for each piece that an answer needs, the spans of its copies (metrics.py)
-    recall@k    the share of the evidence's characters that lies in the first k chunks (metrics.evidence_recall): a
-                question that needs two pieces from two chunks has at most 1/2 at k = 1
+    recall@k    of each piece the share of its characters that lies in the first k chunks, mean over the pieces
+                (metrics.evidence_recall): a question that needs two pieces from two chunks has at most 1/2 at k = 1
+    identifiers names and codes in a question, which search.py adds to its keywords a second time
     MRR         1 / rank of the first chunk that holds a piece whole, mean over the questions; 0 beyond the pool
     nDCG@10     a chunk's gain is the share of the pieces that it holds
     stage       a setting of search.search, and the stage it builds on          STAGES["MaxSim"] builds on "RRF"
@@ -67,7 +68,7 @@ RRF = dict(fuse=search.by_rank)
 STAGES = {
     "dense": Stage("dense", dict(mode="dense")),
     "lexical": Stage("dense", dict(mode="lexical")),
-    "lexical, no identifiers": Stage("lexical", {}),
+    "lexical, no identifiers": Stage("lexical", {}),                   # `rankings` asks the index itself
     "lexical, title boost 1": Stage("lexical", dict(mode="lexical"), "title 1"),
     "lexical, title boost 3": Stage("lexical", dict(mode="lexical"), "title 3"),
     "RRF": Stage("dense", RRF),
@@ -314,7 +315,8 @@ def pool_table(measured, embedder, sizes=(20, 24, 50, 100, 150), n_kept=50, n_co
 
 
 def filter_table(everything, embedder, n=50):
-    """What a filter for the labelled part of the corpus does to recall and time, with the default stages."""
+    """What a filter for the labelled part of the corpus does to recall and time, with the default search, over titles
+    that count once."""
     rows = []
     for measured in everything:
         corpus, plain = measured.corpus, measured.indexes["plain"]
@@ -396,8 +398,8 @@ ABOUT = """Made by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, NumP
 What the columns mean stands in eval_stages.py. Intervals are 95% ones; ** marks those without 0: if nothing differed,
 one in twenty still would be marked. Times hang on the machine, and on what else it does."""
 NOTES = {
-    "Pools": "RRF + MaxSim over {}. A question's time in ms: token vectors kept, and computed; of a few questions.",
-    "Filters": "For the description, or the package, that was asked about; pool 50, MaxSim.",
+    "Pools": "RRF + MaxSim over {}. A question's time in ms, of a few questions; recall@50 ends at the pool's size.",
+    "Filters": "For the labelled description or package; pool 50. Six questions have evidence in two: one is kept.",
     "Costs": "A question's parts in ms: retrieve holds the model's pass over the question, rerank another one.",
     "Contextual retrieval": "Published: Anthropic, 2024, other documents, contexts by Claude. Ours come from the "
                             "document itself (contextual.py); for a docstring that is little more than its name.",

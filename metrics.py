@@ -27,8 +27,8 @@ Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024), in cha
 
 Undefined is not 0: for a question that nothing answers, all of them raise ValueError, and `evaluate` counts it apart.
 
-Not here: files of other tools (trec.py), answers and refusals, which come with their stages; quotes that are only
-nearly the same; tests of more than two systems at once, whose p-values would have to be corrected for it.
+Not here: files of other tools (trec.py); answers and refusals (grading.py); quotes that are only nearly the same; tests
+of more than two systems at once, whose p-values would have to be corrected for it.
 """
 
 import bisect

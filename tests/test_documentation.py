@@ -16,6 +16,7 @@ from pytest import approx
 
 import bm25
 import fusion
+import grading
 import metrics
 
 ROOT = Path(__file__).parent.parent
@@ -108,6 +109,22 @@ TOY = {
                                    metrics.evidence_recall([(0, 0, 3), (1, 15, 20)], [[(0, 0, 7), (1, 15, 22)]])),
     (metrics, "paired_bootstrap"): (dict(count=0, resamples=99),
                                     metrics.paired_bootstrap([1] * 5, [0] * 5, resamples=99).p_value),
+    (grading, "citation_recall"): (dict(n_supported=1, n_sentences=2), grading.citation_recall("A b. [1] C d.", ["A b."])),
+    (grading, "citation_precision"): (dict(n_relevant=1, n_citations=2),
+                                      grading.citation_precision("A b. [1][2]", ["A b.", "C d."])),
+    (grading, "refusal_precision"): (dict(refused_unanswerable=3, refused_answerable=2),
+                                     grading.refusal_precision(grading.Refusals(6, 2, 1, 3))),
+    (grading, "refusal_recall"): (dict(refused_unanswerable=3, answered_unanswerable=1),
+                                  grading.refusal_recall(grading.Refusals(6, 2, 1, 3))),
+    (grading, "answered_in_vain"): (dict(refused_unanswerable=3, answered_unanswerable=1),
+                                    grading.answered_in_vain(grading.Refusals(6, 2, 1, 3))),
+    (grading, "token_f1"): (dict(n_shared=2, n_answer=6, n_reference=2),
+                            grading.token_f1("It is five days of leave", "five days")),
+    (grading, "generation"): (dict(n_right_and_packed=1, n_packed=2),
+                              grading.generation([(True, 1), (True, 0), (False, 1)]).given_packed.mean),
+    (grading, "faithfulness"): (dict(n_supported=1, n_decided=2), grading.faithfulness(
+        grading.Grade(["a", "b", "c"], ["supported", "not found", None], None, 1))),
+    (grading, "kappa"): (dict(share=2/3, chance=4/9), grading.kappa(2/3, 4/9)),
 }
 
 
@@ -120,7 +137,7 @@ def formulas(module):
 
 
 def test_every_formula_is_listed_above():
-    found = {(module, name) for module in (bm25, fusion, metrics) for name, _ in formulas(module)}
+    found = {(module, name) for module in (bm25, fusion, grading, metrics) for name, _ in formulas(module)}
     assert found == TOY.keys()
 
 
@@ -154,6 +171,7 @@ def test_formula_equals_the_code(module, name):
     ("cutting", "reach(4, 3): 15, since 'cat sat on ' has three words"),
     ("citations", "'The ten of 2023 are void.'  is from hr/leave-2023.md, characters 40-60"),
     ("quotes", "elsewhere   carry over ten days"),
+    ("grading", "by chance (2 * 1 + 1 * 2) / 9 = 0.44; kappa 0.40"),
     ("chunking", "distances of its sentences: 0.01 0.02 0.00 0.02 0.17 0.02 0.01 0.00"),
 ])
 def test_lesson_prints_its_worked_example(name, line):
