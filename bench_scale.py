@@ -23,7 +23,7 @@ import functools
 import gc
 import hashlib
 import json
-import os
+import re
 import resource
 import sys
 import tempfile
@@ -182,13 +182,14 @@ def parts_of_memory(index, grown):
     vectors = index.vectors.nbytes
     postings = sum(array.nbytes for array in index.postings.arrays().values())
     return {"vectors": vectors, "postings": postings, "chunks and the rest": grown - vectors - postings,
-            "peak while building": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+            "peak while building": resident("VmHWM")}
 
 
-def resident():
-    """Bytes of memory that this process has now. Linux alone tells; elsewhere the most it ever had."""
+def resident(which="VmRSS"):
+    """Bytes of memory that this process has now, or ("VmHWM") had at most. Linux alone tells them apart."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        # subtle: the kernel's other record, ru_maxrss, begins with what the parent process had
+        return int(re.search(rf"{which}:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 

@@ -60,7 +60,8 @@ def cut(document, embedder, size=SIZE, context=""):
         chunks, usage = contextual.from_claude(chunks, document, cache=_contexts())
         if usage.calls:
             print(f"contexts of {document['id']}: {usage.calls} calls, {usage.written} tokens written to the service's "
-                  f"cache, {usage.read} read from it, ${contextual.dollars(usage):.4f}", file=sys.stderr)
+                  f"cache, {usage.read} read from it, ${contextual.dollars_per_million(usage):.2f} for each million "
+                  "tokens of documents", file=sys.stderr)
     return chunks
 
 

@@ -175,7 +175,11 @@ def _as_json(question, answer):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(description=f"Ask six scikit-learn descriptions a question: {', '.join(NAMES)}.")
+    parser = argparse.ArgumentParser(
+        description=f"Ask six scikit-learn descriptions a question: {', '.join(NAMES)}.",
+        epilog=f"Searching is not needed where everything fits into a prompt ({corpus.LONG_CONTEXT:,} tokens), if the "
+        "questions are few or need whole documents, and everybody may see everything: --whole-corpus. --explain says "
+        "how much there is.")
     add = parser.add_argument
     add("question", nargs="*", help="the words of your question (default: three examples)")
     add("--docs", metavar="FOLDER", help=f"ask the documents in this folder instead: {' '.join(documents.DOC_TYPES)}")
@@ -183,8 +187,8 @@ def _parser():
     add("--user", metavar="GROUPS", help="who asks, as names of groups: hr,staff (default: anonymous)")
     add("--where", metavar="CONDITION", action="append", default=[],
         help="only chunks like that: doc_type=md, or effective_date>=2025-01-01; may be repeated")
-    add("--latest", action="store_true", help="only the newest version of each series of documents; in force on a day: "
-        "with --where effective_date<=2026-12-31")
+    add("--latest", action="store_true", help="only the newest version of each series of documents (in force on a day: "
+        "with --where effective_date<=2026-12-31)")
     add("--mode", choices=list(MODES), default="hybrid", help="which retrievers are asked (default: hybrid)")
     add("--k", type=int, default=8, help="how many chunks to retrieve (default: 8)")
     add("--context", choices=["document", "claude"], default="",

@@ -10,7 +10,8 @@ no key, no network and no money, says the same thing each time, and every word o
     quote      a unit that was chosen                            toy: "the dog chased the cat" of passage 1
     versions   passages of one series (filters.py): if they disagree, the newest answers, and the older one is named
 
-Several quotes are given if they are nearly as good as the best (MARGIN): a question may need two.
+`choose` gives several quotes if they are nearly as good as the best (MARGIN), since a question may need two, and keeps
+versions apart: answering.py uses it. `extractive_answer`, for the small program of rag.py, gives the best one alone.
 
 Not here: writing; adding up; finding out that two passages of no common series contradict each other; sentence
 boundaries in general (sentences.py).

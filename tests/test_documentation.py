@@ -7,6 +7,7 @@ import io
 import math
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_readme_shows_what_make_run_prints():
     [command] = recipe("run")
     printed = subprocess.run(command.split(), cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     assert console_blocks()["make run"] == printed
+
+
+def test_readme_shows_what_its_commands_print():
+    commands = [command for command in console_blocks() if not command.startswith("make ")]
+    assert commands
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == ".venv/bin/python"
+        printed = subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+        assert console_blocks()[command] == printed.stdout.strip()
 
 
 def test_readme_names_only_targets_that_exist():
