@@ -209,7 +209,7 @@ def _checked(answer, read):
     n, usage = len(answer.packed), {kind: answer.usage.get(kind, 0) + count for kind, count in read.usage.items()}
     if not isinstance(read.text, str):
         raise TypeError(f"a reader must give Read(text, usage, name) with a string as text, not {read.text!r:.60}")
-    plain = _without(read.text, citations.parse(read.text, n))
+    plain = citations.removed(read.text, citations.parse(read.text, n))
     if _refuses(plain):
         return answer._replace(text=plain, citations=[], refused=SAID, uncited=[], usage=usage)
     text = citations.repair(read.text, n)
@@ -231,7 +231,7 @@ def _refuses(text):
 def _asked_again(answer, prompt, reader):
     """The answer after one more request, if that has more to show; else, and if it fails, as it was."""
     sentences = [answer.text[start:end] for start, end in answer.uncited]
-    more = REPAIR.format(answer=packing.shown(answer.text), sentences=json.dumps(sentences, ensure_ascii=False))
+    more = REPAIR.format(answer=answer.text, sentences=json.dumps(sentences, ensure_ascii=False))
     try:
         again = _checked(answer, reader(answer.searched, prompt._replace(user=prompt.user + packing.shown(more))))
     except llm.failures() as error:
@@ -239,13 +239,6 @@ def _asked_again(answer, prompt, reader):
         return answer
     better = not again.refused and (answer.refused or len(again.uncited) < len(answer.uncited))
     return again if better else answer._replace(usage=again.usage)
-
-
-def _without(text, found):
-    """The text without citations, and without the blank in front of each."""
-    for start, end, *_ in reversed(found):
-        text = text[:start].rstrip(" ") + text[end:]
-    return text
 
 
 def _touch(path):
@@ -291,7 +284,7 @@ def opened(answer):
 
 def _stands(sentence, body):
     """(start, end) of the sentence in the body, white space and escaped brackets aside; None if it is not there."""
-    words = [re.escape(word) for word in re.sub(r"\\([\[\]【】［］])", r"\1", sentence).split()]
+    words = [re.escape(word) for word in citations.unescaped(sentence).split()]
     found = re.search(r"\s+".join(words), body) if words else None
     return found and found.span()
 

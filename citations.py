@@ -344,6 +344,29 @@ def without(text, citations, code):
     return re.sub(r"\( *\)", lambda match: " " * len(match[0]), "".join(pieces) + text[at:])        # ([1])
 
 
+def removed(text, found, start=0, end=None):
+    """text[start:end] without the citations `found` in it, in order, and without the blanks in front of each.
+
+    >>> removed("It is five [1] days. [2]", parse("It is five [1] days. [2]", 2))
+    'It is five days.'
+    """
+    pieces, end = [], len(text) if end is None else end
+    for citation in found:
+        if start <= citation.start < end:
+            pieces.append(text[start:citation.start].rstrip(" "))
+            start = citation.end
+    return "".join(pieces) + text[start:end]
+
+
+def unescaped(text):
+    """The text with its brackets as they were, before a backslash kept them from being citations.
+
+    >>> unescaped(r"proved in \\[2\\]")
+    'proved in [2]'
+    """
+    return re.sub(r"\\([\[\]【】［］])", r"\1", text)
+
+
 def uncited(text, n_sources):
     """The spans of the sentences that claim something and have no valid citation: [(start, end)].
 

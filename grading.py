@@ -112,7 +112,7 @@ def cited_sentences(answer, n_sources):
 def _cited(answer, sentence):
     valid = [each.numbers for each in sentence.citations if each.status == "valid"]
     broken = sum(max(1, len(each.numbers)) for each in sentence.citations if each.status != "valid")
-    text = _without(answer, sentence.citations, sentence.start, sentence.end)
+    text = citations.removed(answer, sentence.citations, sentence.start, sentence.end)
     return Cited(text, tuple(dict.fromkeys(number for numbers in valid for number in numbers)), broken)
 
 
@@ -122,17 +122,7 @@ def plain(answer, n_sources):
     >>> plain("It is five [1] days. [2]", 2)
     'It is five days.'
     """
-    return _without(answer, citations.parse(answer, n_sources), 0, len(answer)).strip()
-
-
-def _without(answer, found, start, end):
-    """answer[start:end] without the citations in it, and without the blanks in front of each."""
-    pieces = []
-    for citation in found:
-        if start <= citation.start < end:
-            pieces.append(answer[start:citation.start].rstrip(" "))
-            start = citation.end
-    return "".join(pieces) + answer[start:end]
+    return citations.removed(answer, citations.parse(answer, n_sources)).strip()
 
 
 def verbatim(sentence, bodies):
@@ -141,7 +131,7 @@ def verbatim(sentence, bodies):
     >>> verbatim("It is five days.", ["The rule: It is\\n    five days."]), verbatim("It is 5 days.", ["five days."])
     (True, False)
     """
-    words = " ".join(re.sub(r"\\([\[\]【】［］])", r"\1", sentence).split())
+    words = " ".join(citations.unescaped(sentence).split())
     return bool(words) and any(words in " ".join(body.split()) for body in bodies)
 
 

@@ -8,7 +8,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"                   # before any import of the 
 CACHE = tempfile.TemporaryDirectory()                # and never the cache of whoever runs the tests
 os.environ["RAG_IN_NUMPY_CACHE"] = os.path.join(CACHE.name, "vectors.sqlite")
 
+import contextlib                                    # noqa: E402
 import json                                          # noqa: E402
+import threading                                     # noqa: E402
+from http.server import ThreadingHTTPServer          # noqa: E402
 
 import pytest                                        # noqa: E402
 from hypothesis import Phase, settings               # noqa: E402
@@ -73,3 +76,24 @@ def random_bert(tmp_path_factory):
 def write_settings(folder, name, content):
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(json.dumps(content))
+
+
+@contextlib.contextmanager
+def in_claudes_place(handler, monkeypatch, tmp_path, **attributes):
+    """A server in Claude's place; neither the variables nor the profile of whoever runs the tests decide anything."""
+    import llm
+
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "RAG_QUERY", "RAG_MODEL"))]:
+        monkeypatch.delenv(name)
+    made = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    made.daemon_threads, made.requests = True, []
+    vars(made).update(attributes)
+    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    for name, value in (("HOME", str(tmp_path)), ("NO_PROXY", "127.0.0.1"), ("ANTHROPIC_API_KEY", "sk-test"),
+                        ("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{made.server_port}")):
+        monkeypatch.setenv(name, value)
+    llm._client.cache_clear()
+    yield made
+    llm._client.cache_clear()
+    made.shutdown()
+    made.server_close()

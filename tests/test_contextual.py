@@ -6,16 +6,16 @@ The models are functions here. Three tests ask the real SDK, whose server listen
 import contextlib
 import functools
 import json
-import os
 import re
 import tempfile
 import threading
 import warnings
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from conftest import in_claudes_place
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
@@ -523,21 +523,9 @@ class Claude(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    """A server in Claude's place; neither the variables nor the profile of whoever runs the tests decide anything."""
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "RAG_QUERY"))]:
-        monkeypatch.delenv(name)
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Claude)
-    made.daemon_threads, made.requests, made.lock = True, [], threading.Lock()
-    made.reply = lambda chunk: (200, f"From Acme's report: {chunk[-8:]}")
-    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    for name, value in (("HOME", str(tmp_path)), ("NO_PROXY", "127.0.0.1"), ("ANTHROPIC_API_KEY", "sk-test"),
-                        ("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{made.server_port}")):
-        monkeypatch.setenv(name, value)
-    llm._client.cache_clear()
-    yield made
-    llm._client.cache_clear()
-    made.shutdown()
-    made.server_close()
+    with in_claudes_place(Claude, monkeypatch, tmp_path, lock=threading.Lock(),
+                          reply=lambda chunk: (200, f"From Acme's report: {chunk[-8:]}")) as made:
+        yield made
 
 
 def test_claude_gets_the_document_in_a_block_that_is_kept(server, monkeypatch):

@@ -9,10 +9,10 @@ import json
 import os
 import re
 import runpy
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+from conftest import in_claudes_place
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -452,20 +452,8 @@ class Claude(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    """A server in Claude's place; neither the variables nor the profile of whoever runs the tests decide anything."""
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "RAG_"))]:
-        monkeypatch.delenv(name)
-    made = HTTPServer(("127.0.0.1", 0), Claude)
-    made.requests, made.text, made.stop_reason = [], GOOD, "end_turn"
-    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    for name, value in (("HOME", str(tmp_path)), ("NO_PROXY", "127.0.0.1"), ("ANTHROPIC_API_KEY", "sk-test"),
-                        ("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{made.server_port}")):
-        monkeypatch.setenv(name, value)
-    llm._client.cache_clear()
-    yield made
-    llm._client.cache_clear()
-    made.shutdown()
-    made.server_close()
+    with in_claudes_place(Claude, monkeypatch, tmp_path, text=GOOD, stop_reason="end_turn") as made:
+        yield made
 
 
 def test_claude_is_asked_in_one_message_by_a_model_of_its_own(server, monkeypatch):
