@@ -17,6 +17,7 @@ experiment: .venv/run
 	@$(BIN)/python eval_strategies.py
 	@$(BIN)/python eval_stages.py
 	@$(BIN)/python refusal.py
+	@$(BIN)/python eval_answers.py
 	@$(BIN)/python encoder.py --picture
 
 bench: .venv/bench

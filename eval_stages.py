@@ -5,12 +5,8 @@ adds to the stage before it is measured on the same questions, beside what it co
 
     corpus      chunks, and questions whose evidence is known (eval_corpora.py): the descriptions, cut in two ways, and
                 docstrings, whose summaries are the questions
-    evidence    for each piece that an answer needs, the spans of its copies (metrics.py)
-    recall@k    of each piece the share of its characters that lies in the first k chunks, mean over the pieces
-                (metrics.evidence_recall): a question that needs two pieces from two chunks has at most 1/2 at k = 1
+    recall@k    how much of the evidence lies in the first k chunks; this, MRR and nDCG@10 stand in eval_rankings.py
     identifiers names and codes in a question, which search.py adds to its keywords a second time
-    MRR         1 / rank of the first chunk that holds a piece whole, mean over the questions; 0 beyond the pool
-    nDCG@10     a chunk's gain is the share of the pieces that it holds
     stage       a setting of search.search, and the stage it builds on          STAGES["MaxSim"] builds on "RRF"
     interval    95%, of the mean difference of two stages over the same questions, which are resampled; "by documents":
                 documents are resampled (of docstrings: source files), each with all of its questions, which says how
@@ -38,18 +34,18 @@ import chunking
 import documents
 import embedding
 import eval_corpora
+import eval_models
 import eval_strategies
 import metrics
 import queries
 import rag
 import rerank
 import search
+from eval_rankings import AT, MEASURES, POOL, cluster_interval, data_hash, gained, judged, quality, table
 from index import Index
 from token_store import TokenStore, word_vectors
 
-POOL, BUDGET = 50, 400_000_000         # chunks that are reranked; bytes of token vectors
-AT = (1, 3, 5, 10, 20, POOL)
-MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "recall@50", "MRR", "nDCG@10")
+BUDGET = 400_000_000                   # bytes of token vectors
 
 
 # -- The stages --------------------------------------------------------------------------------------------------------
@@ -86,6 +82,9 @@ STAGES = {
     "MaxSim, context": Stage("MaxSim", RRF, "context", "maxsim"),
 }
 
+SIX = {"dense": "dense", "lexical, no identifiers": "lexical", "lexical": "lexical + identifiers", "RRF": "hybrid",
+       "MaxSim": "hybrid + rerank", "MaxSim, context": "hybrid + rerank + context"}
+
 
 def indexes(corpus, embedder):
     """{how: Index}: plain, with titles counted 1 and 3 times more, with contexts."""
@@ -98,7 +97,7 @@ def indexes(corpus, embedder):
 
 def scorers(index):
     """{name: scorer} for the chunks of an index; each remembers its scores."""
-    maxsim = _remembered(rerank.maxsim_scorer(index.embedder, index.token_store))
+    maxsim = remembered(rerank.maxsim_scorer(index.embedder, index.token_store))
     rows = {chunking.searched_text(chunk): vector for chunk, vector in zip(index.chunks, index.vectors)}
 
     def with_dense(question, texts):
@@ -139,7 +138,8 @@ def piece_weights(question, offsets, texts):
     return np.array(weights) / sum(weights)
 
 
-def _remembered(scorer):
+def remembered(scorer):
+    """A scorer that scores no pair twice."""
     known = {}
 
     def score(question, texts):
@@ -156,31 +156,6 @@ def rankings(stage, corpus, index, scorer, pool=POOL):
             question, pool, index.mask(), index.visible())[0]] for question in corpus.questions]
     return [[hit.found["id"] for hit in search.search(question, index, k_each=pool, k=pool, scorer=scorer,
                                                       **stage.options)] for question in corpus.questions]
-
-
-def judged(corpus):
-    """[(gains, whole)] of each question: what share of the pieces a chunk holds, and the chunks that hold one whole."""
-    spans = {}
-    for chunk in corpus.chunks:
-        spans.setdefault(chunk["doc_id"], {})[chunk["id"]] = (chunk["doc_id"], chunk["start"], chunk["end"])
-    found = []
-    for pieces in corpus.evidence:
-        near = {name: span for doc_id in {copy[0] for copies in pieces for copy in copies}
-                for name, span in spans[doc_id].items()}
-        gains = {name: metrics.evidence_recall([span], pieces) for name, span in near.items()}
-        found.append(({name: gain for name, gain in gains.items() if gain}, {
-            name for name in gains if any(metrics.evidence_recall([near[name]], [piece]) == 1 for piece in pieces)}))
-    return found
-
-
-def quality(corpus, ranked, judgements):
-    """{measure: values [n_questions]} of the rankings."""
-    spans = {chunk["id"]: (chunk["doc_id"], chunk["start"], chunk["end"]) for chunk in corpus.chunks}
-    values = {f"recall@{k}": [metrics.evidence_recall([spans[name] for name in found[:k] if name in gains], pieces)
-                              for found, pieces, (gains, _) in zip(ranked, corpus.evidence, judgements)] for k in AT}
-    values["MRR"] = [metrics.reciprocal_rank(found, whole) for found, (_, whole) in zip(ranked, judgements)]
-    values["nDCG@10"] = [metrics.ndcg_at_k(found, gains, 10) for found, (gains, _) in zip(ranked, judgements)]
-    return {name: np.array(each) for name, each in values.items()}
 
 
 class Measured(NamedTuple):
@@ -204,28 +179,7 @@ def measure(corpus, embedder):
     return Measured(corpus, kinds, makers, judgements, found, values)
 
 
-def cluster_interval(differences, groups, resamples=10_000, seed=0):
-    """The 95% interval (low, high) of a mean if whole groups are resampled, each with all of its questions.
-
-    A percentile interval, as in metrics.paired_bootstrap. ValueError for fewer than 5 groups.
-
-    >>> cluster_interval([1, 0, 0, 1, 0, 1], ["a", "a", "b", "c", "d", "e"])[0] < 0.5
-    True
-    """
-    names, numbers = np.unique(groups, return_inverse=True)
-    if len(names) < 5:
-        raise ValueError(f"{len(names)} groups are too few to resample: at least 5 are needed")
-    sums, counts = np.bincount(numbers, differences), np.bincount(numbers)
-    picks = np.random.default_rng(seed).integers(len(names), size=(resamples, len(names)))
-    return tuple(np.quantile(sums[picks].sum(axis=1) / counts[picks].sum(axis=1), [0.025, 0.975]).tolist())
-
-
 # -- What is printed ---------------------------------------------------------------------------------------------------
-
-
-def _table(head, rows):
-    lines = [" | ".join(map(str, row)) for row in [head, ["---"] + ["---:"] * (len(head) - 1), *rows]]
-    return "\n".join(f"| {line} |" for line in lines)
 
 
 def quality_table(measured):
@@ -235,25 +189,21 @@ def quality_table(measured):
         compared = [""] * 5
         if name != "dense":
             low, high = cluster_interval(values[name]["recall@1"] - values[stage.on]["recall@1"], corpus.groups)
-            compared = [stage.on, _gained(values, name, stage.on, "recall@1"), f"{low:+.3f} to {high:+.3f}",
-                        _gained(values, name, stage.on, "nDCG@10"), _gained(values, name, "dense", "recall@1")]
+            first, over_dense, ndcg = (gained(values[name][measure], values[other][measure]) for measure, other in (
+                ("recall@1", stage.on), ("recall@1", "dense"), ("nDCG@10", stage.on)))
+            compared = [stage.on, first, f"{low:+.3f} to {high:+.3f}", ndcg, over_dense]
         rows.append([name, *(f"{values[name][each].mean():.3f}" for each in MEASURES), *compared])
-    return _table(["stage", *MEASURES, "on", "recall@1 gained", "by documents", "nDCG@10 gained", "over dense"], rows)
+    return table(["stage", *MEASURES, "on", "recall@1 gained", "by documents", "nDCG@10 gained", "over dense"], rows)
 
 
-def _gained(values, stage, other, measure):
-    found = metrics.paired_bootstrap(values[stage][measure], values[other][measure])
-    shown = "" if found.low <= 0 <= found.high else " **"
-    return f"{found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f}){shown}"
-
-
-def kinds_table(measured, stages=("dense", "lexical", "RRF", "MaxSim", "MaxSim, idf")):
-    """Recall@1, 3, 5 by type of question."""
+def kinds_table(measured, stages=SIX):
+    """All measures of six stages by type of question."""
     kinds, rows = np.array(measured.corpus.kinds), []
     for kind, count in Counter(measured.corpus.kinds).items():
-        means = [[measured.values[stage][f"recall@{k}"][kinds == kind].mean() for k in AT[:3]] for stage in stages]
-        rows.append([kind, count, *(" ".join(f"{mean:.2f}" for mean in each) for each in means)])
-    return _table(["type", "questions", *(f"{stage} @1 @3 @5" for stage in stages)], rows)
+        for stage, name in stages.items():
+            values = (measured.values[stage][each][kinds == kind].mean() for each in MEASURES)
+            rows.append([kind, count, name, *map("{:.3f}".format, values)])
+    return table(["type", "questions", "stage", *MEASURES], rows)
 
 
 def fusion_explained(measured, measure="recall@1"):
@@ -311,7 +261,7 @@ def pool_table(measured, embedder, sizes=(20, 24, 50, 100, 150), n_kept=50, n_co
         computed, _ = milliseconds(without_memory(plain, embedder, False), corpus.questions[:n_computed], k_each=size)
         rows.append([size, *(f"{found[each].mean():.3f}" for each in MEASURES),
                      *(f"{each:.0f}" for each in np.quantile(kept, [0.5, 0.95])), f"{np.median(computed):,.0f}"])
-    return _table(["pool", *MEASURES, "p50, kept", "p95, kept", "p50, computed"], rows)
+    return table(["pool", *MEASURES, "p50, kept", "p95, kept", "p50, computed"], rows)
 
 
 def filter_table(everything, embedder, n=50):
@@ -331,7 +281,7 @@ def filter_table(everything, embedder, n=50):
             kept = np.mean([plain.mask(None, where).mean() for where in wheres])
             rows.append([f"{corpus.name}, {name}", f"{kept:.1%}", *(f"{values[each].mean():.3f}" for each in MEASURES),
                          f"{np.median(took):.0f}"])
-    return _table(["", "searched", *MEASURES, "p50, ms"], rows)
+    return table(["", "searched", *MEASURES, "p50, ms"], rows)
 
 
 def cost_table(measured, embedder, n=40):
@@ -347,7 +297,7 @@ def cost_table(measured, embedder, n=40):
     for name in ("dense", "lexical", "RRF", "MaxSim"):
         times, parts = milliseconds(timed, questions, scorer=STAGES[name].scorer, **STAGES[name].options)
         rows.append([name, "", "", f"{np.median(times):.1f} ({', '.join(f'{a} {b:.1f}' for a, b in parts.items())})"])
-    return _table([measured.corpus.name, "ms a chunk", "bytes a chunk", "ms a question, p50"], rows)
+    return table([measured.corpus.name, "ms a chunk", "bytes a chunk", "ms a question, p50"], rows)
 
 
 def _each(work, texts):
@@ -365,19 +315,14 @@ PUBLISHED = {"embeddings": ("dense", "5.7%"), "contextual embeddings": ("dense, 
 
 def context_table(everything):
     """1 - recall@20 of the four rows of the published table, beside theirs."""
-    return _table(["1 - recall@20", "published", *(measured.corpus.name for measured in everything)],
+    return table(["1 - recall@20", "published", *(measured.corpus.name for measured in everything)],
                   [[name, theirs, *(f"{1 - measured.values[stage]['recall@20'].mean():.1%}" for measured in everything)]
                    for name, (stage, theirs) in PUBLISHED.items()])
 
 
 def plot(everything, path):
     """Recall@1, 3 and 5 of each stage with intervals, a panel for each corpus."""
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(everything), sharey=True, figsize=(4.2 * len(everything), 6.4),
-                                   layout="constrained", squeeze=False)
+    figure, axes = _panels(everything, 6.4)
     for panel, measured in zip(axes[0], everything):
         for (k, mark, colour), shift in zip(((1, "o", "#0072b2"), (3, "s", "#d55e00"), (5, "^", "k")), (-.2, 0, .2)):
             for row, name in enumerate(reversed(STAGES)):
@@ -389,7 +334,40 @@ def plot(everything, path):
         panel.set(title=measured.corpus.name, xlabel="recall of the evidence, 95% intervals", yticks=range(len(STAGES)),
                   yticklabels=list(reversed(STAGES)), xlim=(None, 1.01))
         panel.grid(alpha=0.3)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    _save(figure, everything, path)
+
+
+def plot_curves(everything, path):
+    """Recall against k of the SIX stages, a panel for each corpus."""
+    figure, axes = _panels(everything, 4.4)
+    looks = zip("o^vsDx", ("-", ":", "-.", "--", "-", "-"), ("k", "#009e73", "#009e73", "#d55e00", "#0072b2", "#cc79a7"))
+    for (stage, name), (mark, line, colour) in zip(SIX.items(), looks):
+        for panel, measured in zip(axes[0], everything):
+            means = [measured.values[stage][f"recall@{k}"].mean() for k in AT]
+            panel.plot(AT, means, marker=mark, linestyle=line, color=colour, fillstyle="none", label=name)
+    for panel, measured in zip(axes[0], everything):
+        panel.set(title=measured.corpus.name, xscale="log", xlabel="k, chunks", xticks=AT, xticklabels=AT)
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("recall of the evidence")
+    _save(figure, everything, path)
+
+
+def _panels(everything, height):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot.subplots(1, len(everything), sharey=True, figsize=(4.2 * len(everything), height),
+                           layout="constrained", squeeze=False)
+
+
+def _save(figure, everything, path):
+    from matplotlib import pyplot
+
+    data = data_hash(*(sum((getattr(each.corpus, part) for each in everything), []) for part in ("chunks", "questions")))
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.supxlabel(f"python eval_stages.py (all-MiniLM-L6-v2, seed 0, data {data})", fontsize=8)
     figure.savefig(path, dpi=120, metadata={"Software": None})
     pyplot.close(figure)
 
@@ -420,12 +398,16 @@ def report(everything, embedder):
     parts = ["# Each stage alone", ABOUT.format("; ".join(sizes))]
     for title, text in sections.items():
         parts += [f"## {title}", *([NOTES[title].format(last.corpus.name)] if title in NOTES else []), text]
-    return "\n\n".join([*parts, "![recall by stage](stages.png)\n"])
+    return "\n\n".join([*parts, "![recall by stage](stages.png)", "![recall against k](stages_at_k.png)\n"])
 
 
 def main(arguments=None):
-    """Run the comparison; writes results/stages.md and .png. Returns the exit status."""
-    argparse.ArgumentParser(description="What does each stage of the search buy?").parse_args(arguments)
+    """Run the comparison; writes results/stages.md and two pictures, or prints a comparison of models. Returns the exit
+    status."""
+    parser = argparse.ArgumentParser(description="What does each stage of the search buy? With --model: which model?")
+    options = eval_models.add_options(parser).parse_args(arguments)
+    if eval_models.is_asked_for(options, parser):
+        return eval_models.run(options)
     docs, labelled, embedder = documents.load_descriptions(), eval_strategies.load_questions(), rag.embedder()
     corpora = [eval_corpora.descriptions("descriptions, 120 words", docs, labelled, size=120),
                eval_corpora.descriptions("descriptions, 200 word pieces", docs, labelled, size=200, length="tokens",
@@ -436,6 +418,7 @@ def main(arguments=None):
         everything = [measure(corpus, embedder) for corpus in corpora]
     print(text := report(everything, embedding.load_embedder()))
     plot(everything, eval_strategies.RESULTS / "stages.png")
+    plot_curves(everything, eval_strategies.RESULTS / "stages_at_k.png")
     (eval_strategies.RESULTS / "stages.md").write_text(text, encoding="utf-8")
     return 0
 
