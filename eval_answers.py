@@ -25,7 +25,6 @@ every labelled question, with the extractive reader, which needs no key and says
                 any reader that quotes, and to be compared with itself only
     tokens      of the prompt: in MiniLM's word pieces, which the budget counts, and as letters / 4, about what Claude counts
     refusal correctness    of the unanswerable questions, the share that was refused; of others it is not defined
-    figure      a number that must not move unseen: results/figures.json holds its value, and how far luck may move it
 
 Not here: a model that writes and one that grades (grading.py); whether thresholds hold for other questions: these were
 calibrated on the same ones (results/refusal.md has cross-validated errors).
@@ -33,7 +32,6 @@ calibrated on the same ones (results/refusal.md has cross-validated errors).
 
 import argparse
 import functools
-import json
 import sys
 from collections import Counter
 from typing import NamedTuple
@@ -47,20 +45,22 @@ import contextual
 import corpus
 import documents
 import embedding
-import eval_rankings
+import eval_corpora
+import eval_figures
+import eval_questions
+import eval_spans
 import eval_stages
-import eval_strategies
 import grading
 import metrics
 import rag
 import refusal
 import rerank
 import search
-from eval_rankings import POOL, gained, table
+from eval_rankings import POOL, gained
+from eval_sweep import RESULTS, data_hash, table
 
 KS, K = (3, 5, 8, 20), 8
 LOST = ("parser", "chunker", "pool", "top k", "guard", "packing", "refused", "misread")
-FIGURES = eval_strategies.RESULTS / "figures.json"
 EVERY = 4                              # the quick subset: every fourth question
 TIMED = 40                             # questions
 
@@ -85,7 +85,7 @@ class Remembering:
         return getattr(self.embedder, name)
 
 
-class Asked(NamedTuple):
+class Outcome(NamedTuple):
     """A question, what answers it, and what the pipeline made of it at one k."""
 
     question: dict
@@ -97,26 +97,26 @@ class Asked(NamedTuple):
 
 
 def ask_all(questions, docs, index, ks=KS):
-    """{k: [Asked]} of every question, by the default pipeline and the extractive reader."""
+    """{k: [Outcome]} of every question, by the default pipeline and the extractive reader."""
     texts, embedder = {each["id"]: each["text"] for each in docs}, index.embedder
     settings = dict(scorer=eval_stages.remembered(rerank.maxsim_scorer(embedder, index.token_store)))
     limit = refusal.threshold("maxsim", embedder.name)
     reader, asked = functools.partial(answering.extractive, embedder=embedder), {k: [] for k in ks}
     for each in tqdm(questions, desc="questions", leave=False, disable=None):
         pieces = pieces_of(each, texts)
-        whole = bool(pieces) and all(any(eval_rankings.holds(chunk, copies) for chunk in index.chunks)
+        whole = bool(pieces) and all(any(eval_spans.holds(chunk, copies) for chunk in index.chunks)
                                      for copies in pieces)
         hits = search.search(each["question"], index, k=POOL, **settings)
         for k in ks:
             answer = answering.ask(each["question"], index, reader=reader, threshold=limit, k=k, **settings)
-            asked[k].append(Asked(each, pieces, whole, [eval_rankings.span(hit.chunk) for hit in hits], k, answer))
+            asked[k].append(Outcome(each, pieces, whole, [eval_spans.span(hit.chunk) for hit in hits], k, answer))
     return asked
 
 
 def pieces_of(question, texts):
     """The pieces of evidence, [] of an unanswerable question, None if the parsed texts lack one of its quotes."""
     try:
-        return eval_strategies.evidence_spans(question, texts)
+        return eval_questions.evidence_spans(question, texts)
     except (KeyError, ValueError):
         return None
 
@@ -201,7 +201,7 @@ def kind(asked):
 
 
 def answerable(asked):
-    """Those of the Asked that have an answer."""
+    """Those of the Outcomes that have an answer."""
     return [each for each in asked if kind(each) == "answerable"]
 
 
@@ -346,51 +346,24 @@ def plot(values, caption, path):
     pyplot.close(figure)
 
 
-# -- Figures that must not move unseen ---------------------------------------------------------------------------------
-
-
 def figures(asked, which):
-    """{name: {"value", "tolerance"}} of what was asked at K.
-
-    One question may tip when another machine rounds otherwise, two may not: a share's tolerance is one and a half.
-    """
+    """{name: figure} (eval_figures.py) of what was asked at K."""
     able, matrix = answerable(asked), refusals(asked)
     values = [measures(each) for each in able]
-    hits = [any(eval_rankings.holds(dict(zip(("doc_id", "start", "end"), span)), copies)
+    hits = [any(eval_spans.holds(dict(zip(("doc_id", "start", "end"), span)), copies)
                 for span in each.pool[:K] for copies in each.pieces) for each in able]
     found = {f"hit rate at {K}": grading.average(hits), f"recall at {POOL}": grading.average(
         metrics.evidence_recall(each.pool, each.pieces) for each in able)}
     for name, label in {"citation precision": "citation accuracy", "cited evidence": "cited evidence",
                         "right": "right answers", "F1": "token F1"}.items():
         found[label] = grading.average(each[name] for each in values)
-    unanswerable = len(asked) - len(able)
-    found["refusal correctness"] = grading.Average(grading.refusal_recall(matrix), unanswerable, 0)
-    found["refused in vain"] = grading.Average(matrix.refused_answerable / len(able), len(able), 0)
-    tokens = grading.average(each["word pieces"] for each in values).mean
-    return {f"{name}, {which}": {"value": round(each.mean, 4), "tolerance": round(1.5 / each.n, 4)}
-            for name, each in found.items()} | {
-        f"word pieces of a prompt, {which}": {"value": round(tokens, 1), "tolerance": round(tokens / 100, 1)}}
-
-
-def moved(kept, found):
-    """For each figure that is further from what was kept than its tolerance a sentence that says so.
-
-    >>> moved({"hit rate": {"value": 0.9, "tolerance": 0.05}}, {"hit rate": {"value": 0.75, "tolerance": 0.05}})
-    ['hit rate moved from 0.9 to 0.75, by 0.15: 0.1 beyond its tolerance of 0.05']
-    """
-    said = [f"{name} is not in {FIGURES.name}: write it anew with `make experiment`" for name in found.keys() - kept.keys()]
-    for name in found.keys() & kept.keys():
-        (old, tolerance), new = kept[name].values(), found[name]["value"]
-        by = abs(new - old)
-        if not by <= tolerance + 1e-9:                                 # True for NaN
-            said.append(f"{name} moved from {old:g} to {new:g}, by {by:.3g}: {by - tolerance:.3g} beyond its tolerance of "
-                        f"{tolerance:g}")
-    return sorted(said)
-
-
-def kept_figures(path=FIGURES):
-    """{name: {"value", "tolerance"}} as they were committed."""
-    return json.loads(path.read_text(encoding="utf-8"))["figures"]
+    correct, vain = grading.refusal_recall(matrix), matrix.refused_answerable / len(able)
+    return {f"{name}, {which}": figure for name, figure in {
+        **{name: eval_figures.share(each.mean, each.n) for name, each in found.items()},
+        "refusal correctness": eval_figures.share(correct, len(asked) - len(able)),
+        "refused in vain": eval_figures.share(vain, len(able)),
+        "word pieces of a prompt": eval_figures.amount(grading.average(each["word pieces"] for each in values).mean),
+    }.items()}
 
 
 # -- All of it ---------------------------------------------------------------------------------------------------------
@@ -420,7 +393,7 @@ def report(asked, made, index, embedder):
 def load(folder=None, path=None):
     """(docs, questions): the descriptions, or those of a folder and a file. ValueError if nothing can be answered."""
     docs = documents.load_descriptions() if folder is None else corpus.read_folder(folder)
-    questions = eval_strategies.load_questions() if path is None else eval_strategies.load_questions(path)
+    questions = eval_questions.load_questions(*([] if path is None else [path]))
     if not any(each["evidence"] for each in questions):
         raise ValueError("no question has evidence, so none can be lost: label what answers them (data/README.md)")
     return docs, questions
@@ -441,15 +414,16 @@ def main(arguments=None):
         return 0
     found = figures(asked[K], "all questions") | figures(asked[K][::EVERY], "every fourth question")
     if options.check:
-        print(*(said := moved(kept_figures(), found)), sep="\n")
+        print(*(said := eval_figures.moved(eval_figures.read(), found)), sep="\n")
         return int(bool(said))
-    made = f"python eval_answers.py (all-MiniLM-L6-v2, seed 0, data {eval_rankings.data_hash(index.chunks, questions)})"
+    data = data_hash([eval_corpora.Asked("", docs, [each["question"] for each in questions], [])])
+    made = f"python eval_answers.py (all-MiniLM-L6-v2, seed 0, data {data})"
     text, values = report(asked, f"`{made}`", index, embedding.load_embedder())
     text += f"\n\n{judged_text(asked[K])}\n\n![quality against tokens](answers.png)\n"
     print(text)
-    plot(values, made, eval_strategies.RESULTS / "answers.png")
-    (eval_strategies.RESULTS / "answers.md").write_text(text, encoding="utf-8")
-    FIGURES.write_text(json.dumps({"made by": made, "figures": found}, indent=1) + "\n", encoding="utf-8")
+    plot(values, made, RESULTS / "answers.png")
+    (RESULTS / "answers.md").write_text(text, encoding="utf-8")
+    eval_figures.write(found, made)
     return 0
 
 

@@ -31,10 +31,11 @@ import corpus
 import documents
 import embedding
 import eval_corpora
-import eval_strategies
+import eval_questions
 import vector_cache
 from cosine import cosine_top_k
-from eval_rankings import POOL, gained, judged, quality, table
+from eval_rankings import POOL, gained, judged, quality
+from eval_sweep import table
 
 WORDS, TIMED = 120, 20                 # of a chunk; how many questions are timed
 
@@ -136,17 +137,15 @@ def run(options):
     return 0
 
 
-def load(folder=None, questions=None):
+def load(folder=None, path=None):
     """The Labelled chunks and questions: the descriptions, or those of a folder and a file.
 
-    Raises ValueError if no question has evidence, and what reading the two raises.
+    Raises what reading them raises, and ValueError for a label that is not true of its document, or if there is none.
     """
     docs = documents.load_descriptions() if folder is None else corpus.read_folder(folder)
-    asked = eval_strategies.load_questions() if questions is None else eval_strategies.load_questions(questions)
-    labelled = eval_corpora.descriptions(folder or "descriptions", docs, asked, size=WORDS)
-    if not labelled.questions:
-        raise ValueError("no question has evidence, so there is nothing to be found")
-    return labelled
+    asked = eval_questions.load_questions(*([] if path is None else [path]))
+    eval_questions.answerable(asked, docs)                             # names the line of what is wrong
+    return eval_corpora.descriptions(folder or "descriptions", docs, asked, size=WORDS)
 
 
 if __name__ == "__main__":

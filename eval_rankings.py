@@ -17,30 +17,14 @@ others; a label never names a chunk.
 Not here: how a ranking comes about.
 """
 
-import hashlib
-
 import numpy as np
 
 import metrics
+from eval_spans import holds, span
 
 POOL = 50
 AT = (1, 3, 5, 8, 12, 20, POOL)
 MEASURES = ("recall@1", "recall@3", "recall@5", "recall@8", "recall@12", "recall@50", "MRR", "nDCG@10")
-
-
-def span(chunk):
-    """Where a chunk stands: (doc_id, start, end)."""
-    return chunk["doc_id"], chunk["start"], chunk["end"]
-
-
-def holds(chunk, copies):
-    """Whether a chunk holds one of the copies of a piece whole.
-
-    >>> holds({"doc_id": "d", "start": 10, "end": 20}, [("d", 0, 9), ("d", 12, 20)])
-    True
-    """
-    doc_id, first, last = span(chunk)
-    return any(doc_id == other and first <= start and end <= last for other, start, end in copies)
 
 
 def judged(corpus):
@@ -101,21 +85,6 @@ def gained(ours, theirs):
     found = metrics.paired_bootstrap(ours, theirs)
     return (f"{found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
             + ("" if found.low <= 0 <= found.high else " **"))
-
-
-def table(head, rows):
-    """A table in Markdown: the first column is text, the others are numbers."""
-    lines = [" | ".join(map(str, row)) for row in [head, ["---"] + ["---:"] * (len(head) - 1), *rows]]
-    return "\n".join(f"| {line} |" for line in lines)
-
-
-def data_hash(chunks, questions):
-    """Eight hex digits that change with any chunk or question, so that a picture tells which data it was made of.
-
-    questions   texts, or dicts with a "question"
-    """
-    texts = [each if isinstance(each, str) else each["question"] for each in questions]
-    return hashlib.sha256("\0".join([*(chunk["text"] for chunk in chunks), *texts]).encode()).hexdigest()[:8]
 
 
 if __name__ == "__main__":

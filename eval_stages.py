@@ -35,13 +35,14 @@ import documents
 import embedding
 import eval_corpora
 import eval_models
-import eval_strategies
+import eval_questions
 import metrics
 import queries
 import rag
 import rerank
 import search
-from eval_rankings import AT, MEASURES, POOL, cluster_interval, data_hash, gained, judged, quality, table
+from eval_rankings import AT, MEASURES, POOL, cluster_interval, gained, judged, quality
+from eval_sweep import RESULTS, data_hash, table
 from index import Index
 from token_store import TokenStore, word_vectors
 
@@ -365,7 +366,8 @@ def _panels(everything, height):
 def _save(figure, everything, path):
     from matplotlib import pyplot
 
-    data = data_hash(*(sum((getattr(each.corpus, part) for each in everything), []) for part in ("chunks", "questions")))
+    data = data_hash([eval_corpora.Asked(each.corpus.name, each.corpus.chunks, each.corpus.questions, [])
+                      for each in everything])
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.supxlabel(f"python eval_stages.py (all-MiniLM-L6-v2, seed 0, data {data})", fontsize=8)
     figure.savefig(path, dpi=120, metadata={"Software": None})
@@ -408,7 +410,7 @@ def main(arguments=None):
     options = eval_models.add_options(parser).parse_args(arguments)
     if eval_models.is_asked_for(options, parser):
         return eval_models.run(options)
-    docs, labelled, embedder = documents.load_descriptions(), eval_strategies.load_questions(), rag.embedder()
+    docs, labelled, embedder = documents.load_descriptions(), eval_questions.load_questions(), rag.embedder()
     corpora = [eval_corpora.descriptions("descriptions, 120 words", docs, labelled, size=120),
                eval_corpora.descriptions("descriptions, 200 word pieces", docs, labelled, size=200, length="tokens",
                                          embedder=embedder),
@@ -417,9 +419,9 @@ def main(arguments=None):
         warnings.simplefilter("ignore")                                # some contexts make a chunk too long
         everything = [measure(corpus, embedder) for corpus in corpora]
     print(text := report(everything, embedding.load_embedder()))
-    plot(everything, eval_strategies.RESULTS / "stages.png")
-    plot_curves(everything, eval_strategies.RESULTS / "stages_at_k.png")
-    (eval_strategies.RESULTS / "stages.md").write_text(text, encoding="utf-8")
+    plot(everything, RESULTS / "stages.png")
+    plot_curves(everything, RESULTS / "stages_at_k.png")
+    (RESULTS / "stages.md").write_text(text, encoding="utf-8")
     return 0
 
 

@@ -39,28 +39,6 @@ def measured():
     return eval_stages.measure(corpus(), Embedder())
 
 
-def test_gains_are_shares_of_the_pieces():
-    judgements = eval_stages.judged(corpus())
-    assert judgements[2] == ({"cats#1": 0.5, "dogs#1": 0.5}, {"cats#1", "dogs#1"})
-    assert judgements[3] == ({"oil#0": 1.0}, {"oil#0"})
-
-
-def test_a_piece_that_is_cut_is_gained_in_part_and_held_by_nobody():
-    cut = corpus()._replace(evidence=[[[("cats", 15, 24)]]])            # "day.\nCats": 4 + 4 of 9 characters
-    assert eval_stages.judged(cut) == [({"cats#0": approx(4 / 9), "cats#1": approx(4 / 9)}, set())]
-
-
-def test_figures_by_hand():
-    small = corpus()
-    two = small._replace(questions=small.questions[2:4], evidence=small.evidence[2:4])
-    found = eval_stages.quality(two, [["dogs#1", "oil#0", "cats#1"], ["gold#0", "cats#0", "cats#1", "oil#0"]],
-                                eval_stages.judged(two))
-    assert [found[f"recall@{k}"].tolist() for k in (1, 3, 5)] == [[0.5, 0], [1, 0], [1, 1]]
-    assert found["MRR"].tolist() == [1, 1 / 4]
-    best, ours = 0.5 + 0.5 / np.log2(3), 0.5 + 0.5 / np.log2(4)
-    assert found["nDCG@10"].tolist() == approx([ours / best, 1 / np.log2(5)])
-
-
 def test_stages_are_settings_of_the_search():
     index = eval_stages.indexes(corpus(), Embedder())
     assert {name: each.title_boost for name, each in index.items()} == {"plain": 0, "context": 0, "title 1": 1, "title 3": 3}
@@ -79,26 +57,12 @@ def test_every_stage_is_measured_for_every_question(measured):
     assert measured.values["MaxSim"]["recall@5"].mean() > 0.8
 
 
-def test_a_group_is_resampled_whole():
-    assert eval_stages.cluster_interval([0.25] * 9, list("aabbccdde")) == (0.25, 0.25)
-    # five groups of one question, five times as sure as five groups that each hold it thrice? no: just as sure
-    once, thrice = [1, 0, 0, 1, 0], [1, 0, 0, 1, 0] * 3
-    assert eval_stages.cluster_interval(thrice, list("abcde") * 3) == eval_stages.cluster_interval(once, list("abcde"))
-    low, high = eval_stages.cluster_interval([1, 1, 1, 1, 0, 0, 0, 0], list("aaaabcde"))
-    assert (low, high) == (0, approx(12 / 14))          # three times "a" and two others: a mean of questions, not groups
-
-
-def test_too_few_groups_are_refused():
-    with pytest.raises(ValueError, match="4 groups are too few"):
-        eval_stages.cluster_interval([1, 0, 1, 0], list("abcd"))
-
-
 def test_the_report_says_what_was_measured(measured):
     text = eval_stages.report([measured], Embedder())
     row = next(line for line in text.splitlines() if line.startswith("| MaxSim | "))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1] == f"{measured.values['MaxSim']['recall@1'].mean():.3f}" and cells[8] == "RRF"
-    assert "| multi | 1 |" in text and text.count("| 50 | ") == 1
+    assert cells[1] == f"{measured.values['MaxSim']['recall@1'].mean():.3f}" and cells[9] == "RRF"
+    assert text.count("| multi | 1 | ") == len(eval_stages.SIX) and text.count("| 50 | ") == 1
     assert not re.search(r"nan|[{}]", text)
 
 
@@ -123,8 +87,22 @@ def test_times_of_a_new_question_do_not_use_what_was_kept(measured):
     assert times.shape == (1,) and parts.keys() == {"rewrite", "retrieve", "fuse", "rerank"}
 
 
-def test_the_picture_is_drawn(measured, tmp_path):
-    eval_stages.plot([measured, measured], tmp_path / "stages.png")
+def test_by_type_each_of_six_stages_has_its_own_means(measured):
+    text = eval_stages.kinds_table(measured)
+    rows = {tuple(row[:3]): row[3:] for row in (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:])}
+    assert len(rows) == 2 * 6                                          # exact and multi
+    exact = np.array([kind == "exact" for *_, kind in QUESTIONS])
+    for kind, these in (("exact", exact), ("multi", ~exact)):
+        for stage, name in eval_stages.SIX.items():
+            shown = rows[kind, str(these.sum()), name]
+            assert shown == [f"{measured.values[stage][each][these].mean():.3f}" for each in eval_stages.MEASURES]
+    assert {"recall@3", "recall@5", "recall@8", "recall@12", "recall@50", "MRR", "nDCG@10"} < set(eval_stages.MEASURES)
+
+
+def test_the_pictures_are_drawn(measured, tmp_path):
     from matplotlib import image
-    height, width, _ = image.imread(tmp_path / "stages.png").shape
-    assert width > height > 300
+    for draw in (eval_stages.plot, eval_stages.plot_curves):
+        draw([measured, measured], tmp_path / "stages.png")
+        height, width, _ = image.imread(tmp_path / "stages.png").shape
+        assert width > height > 300
