@@ -39,7 +39,8 @@ def moved(kept, found):
     >>> moved({"hit rate": share(0.9, 30)}, {"hit rate": share(0.75, 30)})
     ['hit rate moved from 0.9 to 0.75, by -0.15: 0.1 beyond its tolerance of 0.05']
     """
-    said = [f"{name} is not in {FIGURES.name}: `python eval_answers.py` writes it" for name in found.keys() - kept.keys()]
+    said = [f"{name} is not in {FIGURES.name}: `python eval_answers.py` writes it"
+            for name in found.keys() - kept.keys()]
     for name in found.keys() & kept.keys():
         old, tolerance, new = kept[name]["value"], kept[name]["tolerance"], found[name]["value"]
         beyond = abs(new - old) - tolerance

@@ -92,10 +92,10 @@ def report(labelled, results):
         rows.append([each.name, each.dimensions, *(f"{each.values[name].mean():.3f}"
                                                    for name in ("recall@5", f"recall@{POOL}", "MRR")),
                      compared, f"{each.milliseconds:.1f}", f"{4 * each.dimensions:,}", f"{each.unseen:.0%}"])
-    head = ["model", "dimensions", "recall@5", f"recall@{POOL}", "MRR", "recall@5 gained", "ms a question", "bytes a chunk",
-            "unseen"]
-    return (f"{len(labelled.questions)} questions over {len(labelled.chunks):,} chunks of {labelled.name}, dense search. "
-            f"Gained: over the first row; ** where the 95% interval leaves out 0.\n\n{table(head, rows)}")
+    head = ["model", "dimensions", "recall@5", f"recall@{POOL}", "MRR", "recall@5 gained", "ms a question",
+            "bytes a chunk", "unseen"]
+    return (f"{len(labelled.questions)} questions over {len(labelled.chunks):,} chunks of {labelled.name}, dense "
+            f"search. Gained: over the first row; ** where the 95% interval leaves out 0.\n\n{table(head, rows)}")
 
 
 # -- The command line: options of eval_stages.py -----------------------------------------------------------------------

@@ -341,7 +341,8 @@ def plot(everything, path):
 def plot_curves(everything, path):
     """Recall against k of the SIX stages, a panel for each corpus."""
     figure, axes = _panels(everything, 4.4)
-    looks = zip("o^vsDx", ("-", ":", "-.", "--", "-", "-"), ("k", "#009e73", "#009e73", "#d55e00", "#0072b2", "#cc79a7"))
+    looks = zip("o^vsDx", ("-", ":", "-.", "--", "-", "-"),
+                ("k", "#009e73", "#009e73", "#d55e00", "#0072b2", "#cc79a7"))
     for (stage, name), (mark, line, colour) in zip(SIX.items(), looks):
         for panel, measured in zip(axes[0], everything):
             means = [measured.values[stage][f"recall@{k}"].mean() for k in AT]

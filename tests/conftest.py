@@ -36,6 +36,16 @@ def embedder():
 
 
 @pytest.fixture(scope="session")
+def descriptions(embedder):
+    """The fourteen descriptions: ({doc_id: text}, their Index as rag.py makes it), which no test changes."""
+    import corpus
+    import documents
+
+    docs = documents.load_descriptions()
+    return {each["id"]: each["text"] for each in docs}, corpus.open_index(docs, embedder)
+
+
+@pytest.fixture(scope="session")
 def library():
     """The same model run by sentence-transformers, the oracle; its own object is library._model.model."""
     import embedding

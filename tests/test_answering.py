@@ -257,12 +257,6 @@ def test_it_refuses_under_its_threshold(embedder):
     assert extract("Who is the king of France?", source("Bread is baked for an hour."), embedder=embedder) == REFUSAL
 
 
-@pytest.fixture(scope="module")
-def descriptions(embedder):
-    docs = documents.load_descriptions()
-    return {each["id"]: each["text"] for each in docs}, corpus.open_index(docs, embedder)
-
-
 def test_each_cited_sentence_stands_verbatim_at_the_characters_that_are_opened(descriptions):
     texts, made = descriptions
     lines = (Path(__file__).parent.parent / "data" / "questions.jsonl").read_text().splitlines()

@@ -49,6 +49,24 @@ def test_stages_are_settings_of_the_search():
     assert boosted[1][:2] == ["dogs#0", "dogs#1"]
 
 
+def test_a_rare_word_weighs_more():
+    weights = eval_stages.piece_weights("Who ate gold?", [(0, 3), (4, 7), (8, 10), (10, 12), (12, 13)], ["gold", "Who ate", "who"])
+    who, ate, go, ld, mark = weights.tolist()
+    assert sum(weights) == approx(1) and mark < who < ate and go == ld == ate          # one text has "ate", one "gold"
+    assert who / mark == approx(1 + np.log(1 + (3 - 2 + 0.5) / (2 + 0.5)))
+
+
+def test_a_scorer_remembers_pairs():
+    seen = []
+
+    def score(question, texts):
+        seen.append((question, tuple(texts)))
+        return [len(question) + len(text) for text in texts]
+    scorer = eval_stages.remembered(score)
+    assert scorer("a", ["b", "cc"]) == [2, 3] and scorer("a", ["cc", "ddd"]) == [3, 4] and scorer("aa", ["b"]) == [3]
+    assert scorer("a", []) == [] and seen == [("a", ("b", "cc")), ("a", ("ddd",)), ("aa", ("b",))]
+
+
 def test_every_stage_is_measured_for_every_question(measured):
     assert measured.values.keys() == measured.found.keys() == eval_stages.STAGES.keys()
     for values in measured.values.values():
