@@ -294,8 +294,8 @@ def judged_text(asked):
     found = grading.agreement(pairs)
     strict, mild = pairs.count((False, True)), pairs.count((True, False))
     return (f"`right` against data/judgements.jsonl: {len(pairs)} of the judged answers are those of today, to "
-            f"questions with an answer; on {found.share:.0%} both say the same (kappa {_shown(found.kappa)}); {mild} times `right` "
-            f"is too mild, {strict} times too strict.")
+            f"questions with an answer; on {found.share:.0%} both say the same (kappa {_shown(found.kappa)}); {mild} times "
+            f"`right` is too mild, {strict} times too strict.")
 
 
 def cost_table(questions, index, embedder, n=TIMED):
@@ -341,7 +341,7 @@ def plot(values, caption, path):
         panel.annotate(f"k = {k}", (x, 1.02), ha="center")
     panel.set(xlabel="word pieces of the prompt, mean", ylabel="share of the answerable questions", ylim=(0, 1.1))
     panel.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
     figure.supxlabel(caption, fontsize=8)
     figure.savefig(path, dpi=120, metadata={"Software": None})
     pyplot.close(figure)

@@ -369,7 +369,7 @@ def _save(figure, everything, path):
 
     data = data_hash([eval_corpora.Asked(each.corpus.name, each.corpus.chunks, each.corpus.questions, [])
                       for each in everything])
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel(f"python eval_stages.py (all-MiniLM-L6-v2, seed 0, data {data})", fontsize=8)
     figure.savefig(path, dpi=120, metadata={"Software": None})
     pyplot.close(figure)
