@@ -303,8 +303,7 @@ class Bert:
         self.max_tokens = model_files.max_tokens(folder, n_places)
 
     def _take(self, name, *shape):
-        weights = self.stored.pop(name, np.empty(0))                   # (0,) is the shape of what is missing
-        if weights.shape != shape:
+        if (weights := self.stored.pop(name, np.empty(0))).shape != shape:           # (0,): it is missing
             raise ValueError(f"{self.folder}: {name} must have the shape {shape}, not {weights.shape}: wrong weights")
         return weights
 
@@ -564,6 +563,7 @@ def first_head(encoder, text):
 
 def show(encoder, text="birds fly"):
     """Print how `text` becomes a vector: word pieces, shapes, what the last layer's first head reads, and cosines."""
+    print("toy, attended:", attention(2**0.5 * np.log([[3, 1], [1, 1]]), np.eye(2), 4 * np.eye(2)).round(2).tolist())
     tokens, shares, states = first_head(encoder, text)
     for number, hidden in enumerate(states):
         print(f"after layer {number}: {list(hidden.shape)}, the row of {tokens[1]!r}: {hidden[1, :4].round(3)} ...")
