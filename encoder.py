@@ -507,7 +507,10 @@ class CrossEncoder(Bert):
         return (cut(ids[:n_a], keep_a + 2) + cut(ids[n_a:], keep_b + 1), [0] * (keep_a + 2) + [1] * (keep_b + 1))
 
     def _logits(self, hidden, runs):
-        """formula: logits = linear(tanh(linear(cls, pooler)), classifier), from the row of [CLS] (Devlin 2019, 4.1)."""
+        """From the row of [CLS] of each text (Devlin 2019, section 4.1).
+
+        formula: logits = linear(tanh(linear(cls, pooler)), classifier)
+        """
         cls = np.concatenate([hidden[start:start + n_texts * length:length] for start, n_texts, length in runs])
         return linear(np.tanh(linear(cls, *self.pooler)), *self.classifier)                # -> [n_texts, n_labels]
 

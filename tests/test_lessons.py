@@ -12,7 +12,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import numpy  # noqa: F401  its library must be loaded before its threads can be limited
 import pytest
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "lessons"
@@ -24,7 +26,8 @@ def lesson(name):
     """What `python name.py` prints, run in this process."""
     arguments, sys.argv = sys.argv, [f"{name}.py"]
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as output:
+        # one thread: a lesson's products are small, and threads that wait for a busy core take ten times as long
+        with contextlib.redirect_stdout(io.StringIO()) as output, threadpool_limits(1):
             runpy.run_path(str(ROOT / f"{name}.py"), run_name="__main__")
     finally:
         sys.argv = arguments
