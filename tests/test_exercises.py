@@ -17,12 +17,13 @@ from test_planted_bugs import with_bug
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "exercises.md").read_text(encoding="utf-8")
 # (number, title, kind, module or "", the exercise, its answer)
-EXERCISES = re.findall(r"^## (\d+)\. ([^\n]+) \((\w+)(?:, (\w+)\.py)?\)\n(.*?)<details><summary>Answer</summary>\n(.*?)</details>",
-                       TEXT, re.MULTILINE | re.DOTALL)
+EXERCISES = re.findall(r"^## (\d+)\. ([^\n]+) \((\w+)(?:, (\w+)\.py)?\)\n"
+                       r"(.*?)<details><summary>Answer</summary>\n(.*?)</details>", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def of_kind(kind):
-    return [pytest.param(module, task, answer, id=number) for number, _, each, module, task, answer in EXERCISES if each == kind]
+    return [pytest.param(module, task, answer, id=number)
+            for number, _, each, module, task, answer in EXERCISES if each == kind]
 
 
 def fenced(kind, text):
@@ -147,7 +148,8 @@ def test_numbers_in_the_words_of_the_answers():
     """What the prose of the compute exercises works out, worked out."""
     from math import log
 
-    assert "1 / (1 + 1.2 * (0.25 + 0.75 * 3/4)) = 1 / 1.975" in TEXT and 1 + 1.2 * (0.25 + 0.75 * 3/4) == pytest.approx(1.975)
+    assert "1 / (1 + 1.2 * (0.25 + 0.75 * 3/4)) = 1 / 1.975" in TEXT
+    assert 1 + 1.2 * (0.25 + 0.75 * 3/4) == pytest.approx(1.975)
     assert "ln(1 - 0.5 / 5.5), below 0" in TEXT and log(1 + (4 - 5 + 0.5) / (5 + 0.5)) == log(1 - 0.5 / 5.5) < 0
     assert "115 + 6 + 4 + 5 = 130" in TEXT and 115 + 6 + 4 + 5 + 4 + 6 == 140 and 115 + 6 + 2 * 4 + 5 + 3 == 137
     assert "42 = 3 * 12 + 6" in TEXT and 42 == 3 * 12 + 6

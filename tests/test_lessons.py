@@ -1,4 +1,4 @@
-"""Every module is a lesson: what `python module.py` prints is compared with tests/golden/lessons, character by character.
+"""Every module is a lesson: what `python module.py` prints is compared with tests/golden/lessons, to the character.
 
 After a change that was meant: `.venv/bin/python tests/test_lessons.py` writes those files anew, all or the named ones.
 """

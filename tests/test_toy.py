@@ -51,7 +51,8 @@ TOKENS = [text.split() for text in toy.DOCUMENTS]
 LENGTHS = [len(tokens) for tokens in TOKENS]
 COSINES = ((np.array(toy.VECTORS) @ toy.QUERY_VECTOR).round(6) + 0.0).tolist()
 SPAN, RETRIEVED = (0, 4, 14), [(0, 0, 7), (0, 4, 11)]
-COPIES = [(number, match.start(), match.end()) for number, text in enumerate(toy.DOCUMENTS) for match in re.finditer("the cat", text)]
+COPIES = [(number, match.start(), match.end())
+          for number, text in enumerate(toy.DOCUMENTS) for match in re.finditer("the cat", text)]
 SCORES, GOOD = (0.9, 0.6, 0.7, 0.2), (1, 1, 0, 0)
 QUERIES, KEYS, VALUES = [[2**0.5 * np.log(3), 0], [0, 0]], [[1, 0], [0, 1]], [[4, 0], [0, 4]]
 QUESTION_VECTORS, TEXT_VECTORS = ((1, 0), (0, 1)), ((0.8, 0.6), (0.6, 0.8), (0, 1))
