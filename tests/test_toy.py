@@ -53,6 +53,7 @@ COSINES = ((np.array(toy.VECTORS) @ toy.QUERY_VECTOR).round(6) + 0.0).tolist()
 SPAN, RETRIEVED = (0, 4, 14), [(0, 0, 7), (0, 4, 11)]
 COPIES = [(number, match.start(), match.end())
           for number, text in enumerate(toy.DOCUMENTS) for match in re.finditer("the cat", text)]
+ASKED = (0, toy.DOCUMENTS[0].index("on the mat"), len(toy.DOCUMENTS[0]))
 SCORES, GOOD = (0.9, 0.6, 0.7, 0.2), (1, 1, 0, 0)
 QUERIES, KEYS, VALUES = [[2**0.5 * np.log(3), 0], [0, 0]], [[1, 0], [0, 1]], [[4, 0], [0, 4]]
 QUESTION_VECTORS, TEXT_VECTORS = ((1, 0), (0, 1)), ((0.8, 0.6), (0.6, 0.8), (0, 1))
@@ -88,6 +89,8 @@ LEGENDS = {                                          # (module, what stands firs
     ("encoder", "scores"): "[[{}/4, {}/4], [{}/2, {}/2]]".format(*np.ravel(plain(
         encoder.softmax(np.array(QUERIES) @ np.transpose(KEYS) / 2**0.5) * [[4], [2]]))),
     ("encoder", "attended"): str(plain(encoder.attention(*map(np.array, (QUERIES, KEYS, VALUES))))),
+    ("eval_spans", "toy:"): '"on the mat" is asked for, "{}" is read: recall {:.0f}, precision {:.0f}/22'.format(
+        toy.DOCUMENTS[0], metrics.span_recall([(0, 0, 22)], [ASKED]), 22 * metrics.span_precision([(0, 0, 22)], [ASKED])),
     ("fusion", "rankings"): f"{[toy.BM25_RANKING, toy.DENSE_RANKING]}, from keywords and from vectors",
     ("metrics", "ranking"): f"BM25_RANKING = {toy.BM25_RANKING}",
     ("metrics", "relevant"): str({item for item, grade in toy.GAINS.items() if grade}),
