@@ -294,8 +294,8 @@ def judged_text(asked):
     found = grading.agreement(pairs)
     strict, mild = pairs.count((False, True)), pairs.count((True, False))
     return (f"`right` against data/judgements.jsonl: {len(pairs)} of the judged answers are those of today, to "
-            f"questions with an answer; on {found.share:.0%} both say the same (kappa {_shown(found.kappa)}); {mild} times "
-            f"`right` is too mild, {strict} times too strict.")
+            f"questions with an answer; on {found.share:.0%} both say the same (kappa {_shown(found.kappa)}); it is "
+            f"too mild {mild} times, and too strict {strict} times.")
 
 
 def cost_table(questions, index, embedder, n=TIMED):
