@@ -60,7 +60,8 @@ FAVOURITES = 3                 # so many of each stage's first have their matche
 def observe(question, index, user=None, *, k=8, k_each=50, budget_tokens=6000, reader=None):
     """All that the page shows of one question, as an object for JSON. Parameters and errors are answering.ask's."""
     trace, settings = {}, {"k": k, "k_each": k_each}
-    search(question, index, user, trace=trace, **settings)             # so that no time below is that of loading
+    packing.word_pieces(question)                                      # so that no time below is that of loading
+    search(question, index, user, trace=trace, **settings)
     answer = ask(question, index, user, budget_tokens=budget_tokens, reader=reader, **settings)
     chunks = list(compress(index.chunks, index.visible(user)))
     numbers = {chunk["id"]: number for number, chunk in enumerate(chunks)}
@@ -83,7 +84,7 @@ def _described(chunk, answer):
     path = [name for name in chunk.get("section_path") or [] if name != chunk.get("title")]
     packed = [source.id for source in answer.packed for place in source.places if place["doc_id"] == chunk["doc_id"]
               and place["start"] <= chunk["start"] and chunk["end"] <= place["end"]]
-    return {"id": chunk["id"], "title": chunk.get("title") or chunk["doc_id"], "section": " > ".join(path),
+    return {"id": chunk["id"], "title": chunk.get("title") or chunk["doc_id"], "section": " › ".join(path),
             "body": chunk["body"], "from": chunk["effective_date"][:10] if chunk.get("effective_date") else "",
             "source": packed[0] if packed else ""}
 
@@ -169,7 +170,7 @@ def _answered(answer, embedder):
     pieces.append([citations.unescaped(answer.text[end:]), ""])
     shown = ("doc_id", "body", "start", "end", "page")
     sources = [{"id": source.id, "title": source.title, "places": [
-        {**{key: place[key] for key in shown if key in place}, "section": " > ".join(place.get("section_path", [])),
+        {**{key: place[key] for key in shown if key in place}, "section": " › ".join(place.get("section_path", [])),
          "from": place.get("effective_date", "")[:10], "marks": marks.get((number, at), [])}
         for at, place in enumerate(source.places)]} for number, source in enumerate(answer.packed, start=1)]
     return {"answer": pieces, "refused": answer.refused, "reader": answer.reader, "sources": sources,

@@ -27,7 +27,7 @@ class Page:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         # Chromium reads from 3 and writes to 4: the shell puts our ends there
-        command = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", find(), *FLAGS,
+        command = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", find(), *FLAGS,
                    f"--user-data-dir={self.profile.name}"]
         self.process = subprocess.Popen(command, pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL)
         os.close(theirs_in), os.close(theirs_out)

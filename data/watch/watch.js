@@ -36,8 +36,8 @@ const label = (number) => chunk(number).title + (chunk(number).section ? ` › $
 
 function chunkButton(number) {
   const { title, section } = chunk(number);
-  return make("button", { type: "button", class: "chunk", "data-chunk": number }, make("span", { class: "title" }, title),
-    section && make("span", { class: "section" }, section));
+  return make("button", { type: "button", class: "chunk", "data-chunk": number }, make("span", { class: "title" }, title), " ",
+    sourceTag(number), section && make("span", { class: "section" }, section));
 }
 
 function bar(share, stage) {
@@ -123,7 +123,7 @@ function drawBands() {
 // -- 2: two rankings, and why -----------------------------------------------------------------------------------------
 
 function termsOf(number) {
-  const { k1, b, mean_length: mean, words } = data.keywords, { length, parts } = data.keywords.chunks[number];
+  const { b, mean_length: mean, words } = data.keywords, { length, parts } = data.keywords.chunks[number];
   const here = words.map((word, index) => [word, parts[index]]).filter(([, [count]]) => count);
   const rows = here.map(([[word, repeats, df, idf], [count, part, score]]) =>
     [word + (repeats > 1 ? ` ×${repeats}` : ""), count, df, shown(idf, 4), shown(part, 4), shown(score, 4)].map(String));
@@ -131,17 +131,18 @@ function termsOf(number) {
   return [
     make("p", { class: "formula" }, `Length: ${length} words, the mean is ${shown(mean, 1)}. Length part: ` +
       `1 − ${b} + ${b} × ${length} / ${shown(mean, 1)} = ${shown(1 - b + b * length / mean, 4)}`),
-    table(`Words of ${label(number)}`, ["word", "tf", "df", "idf", `tf/(tf + ${k1} × length part)`, "gives"], rows),
+    table(`Words of ${label(number)}`, ["word", "tf", "df", "idf", "tf part", "gives"], rows),
     missing.length ? make("p", { class: "quiet" }, `Not here: ${missing.join(", ")}`) : ""];
 }
 
 function rankRow(stage, other, [number, score], index, most) {
   const elsewhere = places[other].get(number);
   return make("li", {}, make("span", { class: "rank" }, String(index + 1)),
-    make("div", {}, chunkButton(number), " ", sourceTag(number),
+    make("div", {}, chunkButton(number),
       make("span", { class: "score" }, bar(score / most, stage), make("span", { class: "figure" }, shown(score, 4))),
-      make("p", { class: "quiet" }, tag(other, LISTS[other]), elsewhere ? ` place ${elsewhere}` : ` not among its ${runs[other].length}`),
-      stage === "lexical" ? folded("Its words", ...termsOf(number)) : ""));
+      make("div", { class: "why" }, make("span", { class: "quiet" }, tag(other, LISTS[other]),
+        elsewhere ? ` place ${elsewhere}` : ` not among its ${runs[other].length}`),
+      stage === "lexical" ? folded("Its words", ...termsOf(number)) : "")));
 }
 
 function drawRanking(stage, other) {
@@ -155,7 +156,7 @@ function drawRanking(stage, other) {
 }
 
 function drawRetrievers() {
-  at("bm25-formula").textContent = `score = sum over the question's words of idf × tf / (tf + ${data.keywords.k1} × length part)`;
+  at("bm25-formula").textContent = `score = sum over the question's words of idf × tf part; tf part = tf / (tf + ${data.keywords.k1} × length part)`;
   drawRanking("lexical", "dense");
   drawRanking("dense", "lexical");
 }
@@ -218,7 +219,7 @@ function drawFusion() {
   at("fusion").tBodies[0].replaceChildren(...fused.slice(0, now.keep).map(([number, sum, lexical, dense], index) =>
     make("tr", { "data-number": number }, make("td", {}, String(index + 1), " ",
       make("span", { class: "quiet nowrap" }, moved(places.fused.get(number), index + 1))),
-    make("th", { scope: "row" }, chunkButton(number), " ", sourceTag(number)),
+    make("th", { scope: "row" }, chunkButton(number)),
     make("td", { class: "figure" }, ...term("lexical", number, lexical)), make("td", { class: "figure" }, ...term("dense", number, dense)),
     make("td", { class: "figure" }, make("strong", {}, shown(sum, digits))))));
   at("verdict").textContent = verdict(fused, now);
@@ -291,14 +292,14 @@ function drawMoves() {
 }
 
 function fitting(number, width) {
-  const section = chunk(number).section.split(" > ").pop(), text = chunk(number).title + (section ? ` › ${section}` : "");
+  const section = chunk(number).section.split(" › ").pop(), text = chunk(number).title + (section ? ` › ${section}` : "");
   const most = Math.floor(width / 6.4);
   return text.length <= most ? text : `${[...text].slice(0, most - 1).join("")}…`;
 }
 
 function drawMovesTable() {
   at("moves-table").tBodies[0].append(...watched().map((number) => make("tr", {},
-    make("th", { scope: "row" }, chunkButton(number), " ", sourceTag(number)),
+    make("th", { scope: "row" }, chunkButton(number)),
     ...Object.keys(LISTS).map((stage) => make("td", { class: "figure" }, String(places[stage].get(number) ?? "–"),
       stage === "reranked" && places.reranked.has(number)
         ? make("span", { class: "quiet sum" }, moved(places.fused.get(number), places.reranked.get(number))) : "")),
@@ -320,7 +321,7 @@ function drawHeat() {
   const rows = data.matches.question.map((piece, row) => make("tr", {}, make("th", { scope: "row" }, piece),
     ...cosines[row].map((cosine, column) => {
       const cell = make("td", column === best[row] ? { class: "best" } : {}, String(cosine));
-      cell.style.setProperty("--heat", Math.max(0, Math.min(100, cosine)) / 100);
+      cell.style.setProperty("--heat", (Math.max(0, Math.min(100, cosine)) / 100) ** 1.6);      // so that the best stand out
       return cell;
     })));
   at("heat").replaceChildren(make("caption", { class: "hidden" }, "Cosines of the question's pieces with the chunk's, in hundredths"),
@@ -356,7 +357,7 @@ function drawBudget() {
   const kinds = parts.map(([name]) => citedSources.has(name) ? "cited" : /^S\d+$/.test(name) ? "packed" : "other");
   const names = new Map(data.sources.map((source) => [source.id, source.title]));
   const pieces = parts.map(([name, size], index) => {
-    const piece = make("span", { class: `piece ${kinds[index]}`, title: `${name}: ${size}` }, /^S\d+$/.test(name) ? name : "");
+    const piece = make("span", { class: `piece ${kinds[index]}`, title: `${name}: ${size}` }, /^S/.test(name) && size / most > 0.025 ? name : "");
     piece.style.width = `${100 * size / most}%`;
     return piece;
   });
@@ -393,8 +394,10 @@ function drawAnswer() {
   at("answer").append(make("p", { class: "quiet" }, `Answered by: ${data.reader}.`));
 }
 
+const unwrapped = (text) => text.replace(/(?<=[^\n]{60})\n(?=[\p{L}(“"'])/gu, " ");    // as long as before
+
 function marked(body, marks) {
-  const letters = [...body], parts = [];                                // code points, as Python counts
+  const letters = [...unwrapped(body)], parts = [];                     // code points, as Python counts
   let end = 0;
   for (const mark of marks) {
     parts.push(letters.slice(end, mark.start).join(""), make("mark", { id: mark.id, tabindex: "-1" }, letters.slice(mark.start, mark.end).join("")));
@@ -432,7 +435,7 @@ function openChunk(number) {
   at("chunk-place").textContent = [id, section, from && `in force from ${from}`].filter(Boolean).join(" · ");
   at("chunk-ranks").replaceChildren(...Object.keys(LISTS).map((stage) => make("span", {}, tag(stage, LISTS[stage]),
     places[stage].has(number) ? ` place ${places[stage].get(number)}, ${shown(runs[stage][places[stage].get(number) - 1][1], 4)}` : " not there")));
-  at("chunk-body").textContent = body;
+  at("chunk-body").textContent = unwrapped(body);
   at("chunk").showModal();
 }
 
