@@ -1,4 +1,7 @@
-"""A headless Chromium, driven over two pipes by its DevTools protocol: JSON messages, each ended by a zero byte."""
+"""A headless Chromium, driven over two pipes by its DevTools protocol: JSON messages, each ended by a zero byte.
+
+`python tests/chromium.py data/watch.html "#stage-4" results/watch.png` takes a picture of one element.
+"""
 
 import base64
 import itertools
@@ -6,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -105,3 +109,12 @@ class Page:
         self.send("Browser.close")
         self.process.wait(10)
         self.to.close(), self.back.close(), self.profile.cleanup()
+
+
+if __name__ == "__main__":
+    source, selector, out = sys.argv[1:]
+    page = Page()
+    page.open(source)
+    box = page.run(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
+    page.picture(out, x=0, y=box["y"], width=1280, height=box["height"])
+    page.close()
