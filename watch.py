@@ -75,18 +75,22 @@ def observe(question, index, user=None, *, k=8, k_each=50, budget_tokens=6000, r
         "keywords": _keywords(answer.searched, index, user, {number: found[number] for number, _ in stages["lexical"]}),
         "matches": _matches(answer.searched, index, {number: found[number] for number in dict.fromkeys(watched)}),
         "guard": _guard(answer, index), "budget": _budget(answer, budget_tokens),
-        "dropped": [[chunk["id"], chunk.get("title", ""), why] for chunk, why in answer.dropped],
+        "dropped": [[chunk["id"], _short(chunk.get("title") or ""), why] for chunk, why in answer.dropped],
         **_bands(chunks, found), **_answered(answer, index.embedder), "timings": answer.timings}
 
 
 def _described(chunk, answer):
     """What a chunk says, and as which source it was packed."""
-    path = [name for name in chunk.get("section_path") or [] if name != chunk.get("title")]
+    path = " › ".join(name for name in chunk.get("section_path") or [] if name != chunk.get("title"))
     packed = [source.id for source in answer.packed for place in source.places if place["doc_id"] == chunk["doc_id"]
               and place["start"] <= chunk["start"] and chunk["end"] <= place["end"]]
-    return {"id": chunk["id"], "title": chunk.get("title") or chunk["doc_id"], "section": " › ".join(path),
+    return {"id": chunk["id"], "title": _short(chunk.get("title") or chunk["doc_id"]), "section": _short(path),
             "body": chunk["body"], "from": chunk["effective_date"][:10] if chunk.get("effective_date") else "",
             "source": packed[0] if packed else ""}
+
+
+def _short(text):
+    return text if len(text) <= packing.ATTRIBUTE else text[:packing.ATTRIBUTE - 1] + "…"
 
 
 def _bands(chunks, found):
@@ -94,7 +98,7 @@ def _bands(chunks, found):
     bands = {}
     for number, chunk in enumerate(chunks):
         name = chunk["doc_id"]
-        bands.setdefault(name, [name, chunk.get("title") or name, number, []])[3].append(len(chunk["body"]))
+        bands.setdefault(name, [name, _short(chunk.get("title") or name), number, []])[3].append(len(chunk["body"]))
     holds = {chunk["doc_id"] for chunk in found.values()}
     shown, room = [], BANDS
     for band in sorted(bands.values(), key=lambda band: band[0] not in holds):
@@ -168,14 +172,20 @@ def _answered(answer, embedder):
         pieces.append([f"[S{number}]", next(mark["id"] for mark in marks[number, place] if start < mark["end"])])
         end = each.citation.end
     pieces.append([citations.unescaped(answer.text[end:]), ""])
-    shown = ("doc_id", "body", "start", "end", "page")
-    sources = [{"id": source.id, "title": source.title, "places": [
-        {**{key: place[key] for key in shown if key in place}, "section": " › ".join(place.get("section_path", [])),
-         "from": place.get("effective_date", "")[:10], "marks": marks.get((number, at), [])}
-        for at, place in enumerate(source.places)]} for number, source in enumerate(answer.packed, start=1)]
+    sources = [_source(number, source, marks) for number, source in enumerate(answer.packed, start=1)]
     return {"answer": pieces, "refused": answer.refused, "reader": answer.reader, "sources": sources,
             "uncited": [answer.text[start:end] for start, end in answer.uncited],
             "prompt": {"system": answer.prompt.system, "user": answer.prompt.user} if answer.prompt else None}
+
+
+def _source(number, source, marks):
+    """A source as it was packed: where it stands, all that it says, and the marks in it."""
+    places = []
+    for at, place in enumerate(source.places):
+        shown = {key: place[key] for key in ("doc_id", "body", "start", "end", "page") if key in place}
+        places.append({**shown, "section": _short(" › ".join(place.get("section_path", []))),
+                       "from": place.get("effective_date", "")[:10], "marks": marks.get((number, at), [])})
+    return {"id": source.id, "title": _short(source.title), "places": places}
 
 
 def _opened(answer, reference, embedder):
