@@ -70,7 +70,7 @@ def observe(question, index, user=None, *, k=8, k_each=50, budget_tokens=6000, r
     watched = [number for run in stages.values() for number, _ in run[:FAVOURITES]]
     watched += [numbers[hit.found["id"]] for hit in answer.hits]
     return {
-        "question": question, "searched": answer.searched, "user": sorted(filters.groups_of(user)), "k": k,
+        "question": question, "user": sorted(filters.groups_of(user)), "k": k,
         "stages": stages, "chunks": {number: _described(chunk, answer) for number, chunk in found.items()},
         "keywords": _keywords(answer.searched, index, user, {number: found[number] for number, _ in stages["lexical"]}),
         "matches": _matches(answer.searched, index, {number: found[number] for number in dict.fromkeys(watched)}),

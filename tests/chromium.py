@@ -7,13 +7,14 @@ import base64
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-NAMES = "chromium", "chromium-browser", "google-chrome"
+NAMES, PATIENCE = ("chromium", "chromium-browser", "google-chrome"), 120
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
          "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe"]
 
@@ -35,7 +36,7 @@ class Page:
                    f"--user-data-dir={self.profile.name}"]
         self.process = subprocess.Popen(command, pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL)
         os.close(theirs_in), os.close(theirs_out)
-        self.to, self.back, self.numbers = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb"), itertools.count(1)
+        self.to, self.back, self.numbers = os.fdopen(ours_out, "wb"), ours_in, itertools.count(1)
         self.session, self.trouble, self.events, self.rest = None, [], [], b""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -56,8 +57,9 @@ class Page:
 
     def _read(self):
         while b"\0" not in self.rest:
-            piece = self.back.read1(1 << 20)
-            if not piece:
+            if not select.select([self.back], [], [], PATIENCE)[0]:
+                raise RuntimeError(f"Chromium has said nothing for {PATIENCE} seconds")
+            if not (piece := os.read(self.back, 1 << 20)):
                 raise RuntimeError("Chromium has ended")
             self.rest += piece
         message, _, self.rest = self.rest.partition(b"\0")
@@ -108,7 +110,7 @@ class Page:
     def close(self):
         self.send("Browser.close")
         self.process.wait(10)
-        self.to.close(), self.back.close(), self.profile.cleanup()
+        self.to.close(), os.close(self.back), self.profile.cleanup()
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ function drawTop() {
     ["Pack", packed, time("pack"), 3],
     ["Answer", answered, time("read", "check"), 4]];
   at("question").textContent = data.question;
+  at("user").textContent = data.user.join(", ");
   at("stages").append(...stages.map(([name, what, when, fails], index) =>
     make("li", make("a", { href: `#stage-${index + 1}` }, make("span.number", String(index + 1)), make("strong", name),
       make("span", what), make("span.quiet", when),
