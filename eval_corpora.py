@@ -1,8 +1,8 @@
-"""Beside step 20 — Which chunks, and which questions, is retrieval measured over? Two kinds of corpus.
+"""Beside step 19 — Which documents, and which questions, is retrieval measured over? The descriptions, and docstrings.
 
 The labelled descriptions are short, and fourteen. So there is a second, harder corpus that nobody had to label: the
 docstrings of installed packages, whose first line says in a few words what the rest is about. The first line is the
-question; what should be found is the rest, among two thousand others.
+question; what should be found is the rest, among two thousand others. Joined by source file, they are long documents.
 
     Labelled    chunks and questions whose evidence is known, side by side
     evidence    for each piece that an answer needs, the spans of its copies (metrics.py)
@@ -15,10 +15,13 @@ question; what should be found is the rest, among two thousand others.
 A docstring's own name is not in its text, since summaries often repeat it. It is the chunk's title: a title boost or a
 context brings it in.
 
+    modules     long documents: scikit-learn's longest source files, each the docstrings' rests one after the other, far
+                too long to be read in one piece; the evidence is the rest's first paragraph, if that is prose
+
 What it cannot show: a summary is written by whoever wrote the rest, and is no question; one chunk is right, though
 others may say as much (a function and the class that does the same).
 
-Not here: what is done with them (eval_stages.py).
+Not here: what is done with them (eval_sweep.py, eval_stages.py).
 """
 
 import ast
@@ -32,8 +35,10 @@ from tqdm import tqdm
 
 import chunking
 import contextual
-import eval_strategies
+import documents
+import eval_questions
 
+LONGEST, PROSE = 8, 12                  # source files; the least words of a paragraph that is asked for
 PACKAGES = ("numpy", "sklearn")
 PIECES, WORDS, SAMPLE = 128, 25, 400   # word pieces of a chunk, the least words of a rest, how many questions are asked
 
@@ -66,7 +71,7 @@ def descriptions(name, docs, labelled, **cut):
     doc_ids = [each["doc_id"] for each in labelled]
     return Labelled(name, sum(chunks, []), sum(map(contextual.from_document, chunks, docs), []),
                     [each["question"] for each in labelled],
-                    [eval_strategies.evidence_spans(each, texts) for each in labelled],
+                    [eval_questions.evidence_spans(each, texts) for each in labelled],
                     [each["type"] for each in labelled], doc_ids, [{"doc_id": doc_id} for doc_id in doc_ids])
 
 
@@ -110,14 +115,51 @@ def pairs(found, words=WORDS):
     return list(rests.values())
 
 
+class Asked(NamedTuple):
+    """Documents, uncut, and for each question its text and the evidence."""
+
+    name: str
+    docs: list
+    questions: list
+    evidence: list
+
+
+def labelled_descriptions(name="descriptions"):
+    """The fourteen descriptions with the labelled questions that they answer: Asked."""
+    docs = documents.load_descriptions()
+    return Asked(name, docs, *eval_questions.answerable(eval_questions.load_questions(), docs)[:2])
+
+
+def modules(name="modules", package="sklearn", longest=LONGEST):
+    """The longest source files of a package as documents of docstrings without their summaries, which ask: Asked."""
+    files = {}
+    for module, _, summary, rest in pairs(read_docstrings(_folder(package), package)):
+        files.setdefault(module, []).append((summary, rest))
+    names = sorted(files, key=lambda module: -sum(len(rest) for _, rest in files[module]))[:longest]
+    docs, asked = [], []
+    for module in sorted(names):
+        text = "\n\n\n".join(rest for _, rest in files[module])
+        docs.append(documents.Document(id=module, title=module, text=text, source=module, doc_type="rst"))
+        asked += [{"question": summary, "evidence": [{"doc_id": module, "quote": rest.partition("\n\n")[0]}]}
+                  for summary, rest in files[module] if _is_prose(rest.partition("\n\n")[0])]
+    return Asked(name, docs, *eval_questions.answerable(asked, docs)[:2])
+
+
+def _is_prose(paragraph):
+    return len(paragraph.split()) >= PROSE and "---" not in paragraph and not paragraph.startswith((".. ", ">>>"))
+
+
+def _folder(package):
+    return Path(importlib.util.find_spec(package).submodule_search_locations[0])
+
+
 def docstrings(name, embedder, packages=PACKAGES, sample=SAMPLE, words=WORDS):
     """The docstrings of installed packages: one chunk of at most 128 word pieces from each, where it begins.
 
     The name is not in the text, as summaries often repeat it: it is the title, which counts with a title boost or in
     the context. The questions are a seeded sample.
     """
-    folders = [Path(importlib.util.find_spec(package).submodule_search_locations[0]) for package in packages]
-    found = [each for folder, package in zip(folders, packages) for each in read_docstrings(folder, package)]
+    found = [each for package in packages for each in read_docstrings(_folder(package), package)]
     chunks, in_context, rows = [], [], pairs(found, words)
     for module, title, _, rest in tqdm(rows, desc="docstrings", leave=False, disable=None):
         document = {"id": f"{module}:{title}", "title": "", "text": rest[:20 * PIECES], "doc_type": "rst",

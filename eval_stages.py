@@ -39,12 +39,13 @@ import chunking
 import documents
 import embedding
 import eval_corpora
-import eval_strategies
+import eval_questions
 import metrics
 import queries
 import rag
 import rerank
 import search
+from eval_sweep import RESULTS
 from index import Index
 from token_store import TokenStore, word_vectors
 
@@ -427,7 +428,7 @@ def report(everything, embedder):
 def main(arguments=None):
     """Run the comparison; writes results/stages.md and .png. Returns the exit status."""
     argparse.ArgumentParser(description="What does each stage of the search buy?").parse_args(arguments)
-    docs, labelled, embedder = documents.load_descriptions(), eval_strategies.load_questions(), rag.embedder()
+    docs, labelled, embedder = documents.load_descriptions(), eval_questions.load_questions(), rag.embedder()
     corpora = [eval_corpora.descriptions("descriptions, 120 words", docs, labelled, size=120),
                eval_corpora.descriptions("descriptions, 200 word pieces", docs, labelled, size=200, length="tokens",
                                          embedder=embedder),
@@ -436,8 +437,8 @@ def main(arguments=None):
         warnings.simplefilter("ignore")                                # some contexts make a chunk too long
         everything = [measure(corpus, embedder) for corpus in corpora]
     print(text := report(everything, embedding.load_embedder()))
-    plot(everything, eval_strategies.RESULTS / "stages.png")
-    (eval_strategies.RESULTS / "stages.md").write_text(text, encoding="utf-8")
+    plot(everything, RESULTS / "stages.png")
+    (RESULTS / "stages.md").write_text(text, encoding="utf-8")
     return 0
 
 

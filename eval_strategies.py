@@ -1,88 +1,49 @@
-"""Beside step 19 — Six ways to cut, one budget: which one finds more of the evidence?
+"""Beside step 19 — Six ways to cut, one budget: which one finds more of the evidence? And overlap, and breadcrumbs?
 
-A chunk that is cut well is found, and wastes few words on what was not asked. So each strategy gets the same budget of
-words to read, for the same questions (data/questions.jsonl), and what counts is how much of the evidence was read.
+A chunk that is cut well is found, and wastes few words on what was not asked. So each way to cut gets the same budget
+of words to read, for the same questions over the fourteen descriptions, and what counts is how much of the evidence was
+read (eval_spans.py).
 
-    evidence        quotes from the documents that answer a question; a quote may stand in several places
-    budget          whole chunks in rank order, the one that overflows is cut at the budget; breadcrumbs are paid for
-    evidence recall the share of the quotes that was read, mean over a question's quotes (metrics.py)
-    dense, BM25     which retriever ranks the chunks
-    none            without breadcrumbs: body and repeated header alone are embedded and indexed. Two things change at
-                    once: what is found, and what it costs. late's vectors are the same, only its price is lower
+    CUTS        row: how it cuts; the six strategies at 200 word pieces, which the model reads whole (parent_child's
+                children have 100), and known settings beside them
+    budget      250 or 500 words, breadcrumbs included
+    breadcrumb  "Title > Section" in front of a chunk. Without it two things change at once: what is found, and what
+                it costs. late's vectors are the same, only its price is lower
+    overlap     what windows of 100 words repeat of the one before, in percent; over long documents as well
+    shown       the 95% interval of the difference, a paired bootstrap's, leaves out 0
 
-Chunks have at most 200 word pieces, so that the model reads them whole; parent_child's children 100. Two rows of word
-windows stand beside them: those of rag.py, whose end is never embedded, and short ones.
-
-Not here: other sizes, fusion and reranking; whether the answer was right. The unanswerable questions are not used.
+Not here: other sizes (eval_sweep.py); whether the answer was right.
 """
 
 import argparse
-import json
-import re
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-import bm25
 import chunking
 import documents
 import encoder
-import index
+import eval_corpora
+import eval_spans
 import metrics
 import rag
+from eval_spans import Cut
+from eval_sweep import RESULTS, data_hash, is_shown, table
 
-RESULTS = Path(__file__).parent / "results"
-LABELLED = Path(__file__).parent / "data" / "questions.jsonl"
-RETRIEVERS = ("dense", "BM25")
+RETRIEVERS = ("dense", "bm25", "hybrid")
 BUDGETS = (250, 500)                                                   # words
-CUTS = {  # row: a strategy with its settings
-    "fixed, 300 words, overlap 50": (chunking.fixed, dict(size=300, overlap=50)),
-    "fixed, 100 words": (chunking.fixed, dict(size=100)),
-    "fixed": (chunking.fixed, dict(size=200, length="tokens")),
-    "recursive": (chunking.recursive, dict(size=200, length="tokens")),
-    "semantic": (chunking.semantic, dict(size=200, length="tokens")),
-    "structured": (chunking.structured, dict(size=200, length="tokens")),
-    "parent_child": (chunking.parent_child, dict(size=100, length="tokens")),
-    "late": (chunking.late, dict(size=200, length="tokens")),
+CUTS = {
+    "fixed": Cut("fixed"), "recursive": Cut("recursive"), "semantic": Cut("semantic"), "structured": Cut("structured"),
+    "parent_child": Cut("parent_child", 100), "late": Cut("late"),
+    "structured, 120 words": Cut("structured", 120, 0, "words"),
+    "fixed, 300 words, overlap 50 (rag.py)": Cut("fixed", 300, 50, "words"),
+    "fixed, 500 characters (tutorials)": Cut("fixed", 500, 0, "characters"),
+    "fixed, 800 pieces, overlap 400": Cut("fixed", 800, 400),
+    "recursive, 400 pieces, overlap 50": Cut("recursive", 400, 50),
 }
-
-
-def load_questions(path=LABELLED):
-    """The labelled questions, one dict a line of the file; data/README.md says what is in them."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def evidence_spans(question, texts):
-    """What must be retrieved: for each quote, or group of quotes that say the same, the spans where it stands."""
-    pieces = {}
-    for number, each in enumerate(question["evidence"]):
-        copies = metrics.find_copies(each["quote"], {each["doc_id"]: texts[each["doc_id"]]})
-        pieces.setdefault(("group", each["group"]) if "group" in each else number, []).extend(copies)
-    return list(pieces.values())
-
-
-def read_within(chunks, words):
-    """The spans that a budget of `words` buys: whole chunks in rank order, the one that overflows is cut at the budget.
-
-    What stands in front of a body (breadcrumb, header) is paid for as well.
-
-    >>> chunk = {"doc_id": "d", "text": "Pets\\n\\nthe cat sat", "body": "the cat sat", "start": 10}
-    >>> read_within([chunk, chunk], 7)                                 # 1 + 3 words, then 1 + 2
-    [('d', 10, 21), ('d', 10, 17)]
-    """
-    spans = []
-    for chunk in chunks:
-        places = [match.span() for match in re.finditer(r"\S+", chunk["body"])]
-        words -= len(chunk["text"].split()) - len(places)
-        if words <= 0:
-            break
-        first, last = places[0][0], places[:words][-1][1]
-        spans.append((chunk["doc_id"], chunk["start"] + first, chunk["start"] + last))
-        words -= len(places)
-    return spans
+OVERLAPS, WINDOW = (0, 10, 20, 30, 40, 50), 100                        # percent; words
 
 
 def without_breadcrumb(chunk):
@@ -93,69 +54,93 @@ def without_breadcrumb(chunk):
     return {**chunk, "title": "", "text": chunk["text"].partition("\n\n")[2]}
 
 
-def rank(chunks, questions, embedder, retriever):
-    """For each question all chunks, best first; a parent in place of its children."""
-    texts = [chunk["text"] for chunk in chunks]
-    if retriever == "BM25":
-        found = bm25.BM25([bm25.tokenize(text) for text in texts])
-        rankings = [found.top_k(bm25.tokenize(question), k=len(chunks))[0] for question in questions]
-    else:
-        vectors = np.array([chunk["vector"] for chunk in chunks]) if "vector" in chunks[0] else embedder.encode(texts)
-        rankings, _ = index.cosine_top_k(embedder.encode(questions, kind="query"), vectors, k=len(chunks))
-    ranked = [[chunks[position] for position in ranking] for ranking in rankings]
-    return [chunking.parents(each) for each in ranked] if "parent_id" in chunks[0] else ranked
+def recalls(chunks, corpus, embedder):
+    """{(retriever, budget): evidence recall of each question}."""
+    ranked = eval_spans.rank(chunks, corpus.questions, embedder, RETRIEVERS)
+    return {(name, budget): eval_spans.measure(found, corpus.evidence, chunks, budget=budget)["recall"]
+            for name, found in ranked.items() for budget in BUDGETS}
 
 
-def measure(embedder):
-    """{(row, retriever, breadcrumb, budget): evidence recall of each answerable question}, and chunks by row."""
-    docs, recalls, cut = documents.load_descriptions(), {}, {}
-    texts = {document["id"]: document["text"] for document in docs}
-    labelled = [each for each in load_questions() if each["evidence"]]
-    evidence, questions = [evidence_spans(each, texts) for each in labelled], [each["question"] for each in labelled]
-    for name, (strategy, settings) in tqdm(CUTS.items(), desc="strategies", leave=False, disable=None):
-        cut[name] = [chunk for document in docs for chunk in strategy(document, embedder=embedder, **settings)]
-        for retriever in RETRIEVERS:
-            for breadcrumb in (True, False):
-                chunks = cut[name] if breadcrumb else list(map(without_breadcrumb, cut[name]))
-                ranked = rank(chunks, questions, embedder, retriever)
-                for budget in BUDGETS:
-                    recalls[name, retriever, breadcrumb, budget] = [
-                        metrics.evidence_recall(read_within(found, budget), needed)
-                        for found, needed in zip(ranked, evidence)]
-    return recalls, cut
+def measure(corpus, embedder):
+    """{row: (chunks, recalls with breadcrumbs, recalls without)} of each of CUTS."""
+    found = {}
+    for name, cut in tqdm(CUTS.items(), desc="strategies", leave=False, disable=None):
+        chunks = cut.chunks(corpus.docs, embedder)
+        found[name] = chunks, *(recalls(each, corpus, embedder) for each in (
+            chunks, list(map(without_breadcrumb, chunks))))
+    return found
+
+
+def measure_overlaps(corpus, embedder):
+    """{percent: (chunks, recalls)} of windows of 100 words."""
+    found = {}
+    for percent in tqdm(OVERLAPS, desc=f"overlap, {corpus.name}", leave=False, disable=None):
+        chunks = Cut("fixed", WINDOW, WINDOW * percent // 100, "words").chunks(corpus.docs, embedder)
+        found[percent] = chunks, recalls(chunks, corpus, embedder)
+    return found
 
 
 # -- What is printed ---------------------------------------------------------------------------------------------------
 
+COLUMNS = [(name, budget) for name in RETRIEVERS for budget in BUDGETS]
+TITLES = [f"{name}, {budget} words" for name, budget in COLUMNS]
 
-def report(recalls, cut):
-    """The comparison of the strategies, as Markdown."""
-    columns = [(retriever, breadcrumb, budget) for retriever in RETRIEVERS for budget in BUDGETS
-               for breadcrumb in (True, False)]
-    titles = [f"{retriever} {budget}{'' if breadcrumb else ', none'}" for retriever, breadcrumb, budget in columns]
-    lines = [f"| | chunks | {' | '.join(titles)} |", "|---|---:|" + "---:|" * len(columns)]
-    for name in CUTS:
-        cells = [f"{np.mean(recalls[name, *column]):.3f}" for column in columns]
-        lines.append(f"| {name} | {len(cut[name])} | {' | '.join(cells)} |")
-    lines += ["", "structured less the others, with breadcrumbs: difference, 95% interval, p of a paired bootstrap", ""]
-    for column in columns:
-        if column[1]:
-            lines += [_difference(recalls, other, column) for other in CUTS if other != "structured"]
+
+def recall_table(found):
+    """Recall of each row; bold: shown to differ from structured's."""
+    rows = []
+    for name, (chunks, values, _) in found.items():
+        cells = [_marked(f"{values[column].mean():.3f}", values[column], found["structured"][1][column])
+                 for column in COLUMNS]
+        rows.append([name, len(chunks), *cells])
+    return table(["", "chunks", *TITLES], rows)
+
+
+def breadcrumb_table(found):
+    """What a breadcrumb adds to recall, with its interval."""
+    return table(["", *TITLES], [[name, *(_difference(with_it[column], without[column]) for column in COLUMNS)]
+                                 for name, (_, with_it, without) in found.items()])
+
+
+def overlap_table(found):
+    """Recall with each overlap less recall without, with its interval; the first row is recall itself."""
+    rows = []
+    for percent, (chunks, values) in found.items():
+        cells = [_difference(values[column], found[0][1][column]) if percent else f"{values[column].mean():.3f}"
+                 for column in COLUMNS]
+        rows.append([f"{percent}%", len(chunks), *cells])
+    return table(["overlap", "chunks", *TITLES], rows)
+
+
+def _difference(values, others):
+    found = metrics.paired_bootstrap(values, others)
+    return _marked(f"{found.difference:+.3f} ({found.low:+.2f} to {found.high:+.2f})", values, others)
+
+
+def _marked(text, values, others):
+    return f"**{text}**" if is_shown(metrics.paired_bootstrap(values, others)) else text
+
+
+def verdicts(found):
+    """A sentence on each row but structured: where it is better, where worse, and where neither is shown."""
+    lines = []
+    for name, (_, values, _) in found.items():
+        sides = {"better": [], "worse": [], "no difference shown": []}
+        for column, title in zip(COLUMNS, TITLES):
+            each = metrics.paired_bootstrap(values[column], found["structured"][1][column])
+            side = "no difference shown" if not is_shown(each) else "better" if each.difference > 0 else "worse"
+            sides[side].append(title)
+        if name != "structured":
+            said = "; ".join(f"{side} in {len(where)} of {len(COLUMNS)}" for side, where in sides.items() if where)
+            lines.append(f"- {name} against structured: {said}")
     return "\n".join(lines)
-
-
-def _difference(recalls, other, column):
-    found = metrics.paired_bootstrap(recalls["structured", *column], recalls[other, *column])
-    shown = "no difference shown" if found.low <= 0 <= found.high else "**shown**"
-    return (f"- {column[0]} {column[2]}, {other}: {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f}), "
-            f"p = {found.p_value:.3f}, {shown}")
 
 
 KINDS = {"heading": "black", "paragraph": "lightgray", "list": "darkseagreen", "table": "cornflowerblue",
          "code": "goldenrod", "field": "plum", "quote": "rosybrown"}
 
 
-def plot(document, embedder, path):
+def plot_bands(document, embedder, path):
     """One document cut six ways as a picture: a row of bands for each strategy, below them what the document holds."""
     import matplotlib
     matplotlib.use("Agg")
@@ -185,21 +170,55 @@ def plot(document, embedder, path):
     pyplot.close(figure)
 
 
+def plot_recalls(found, caption, path):
+    """Recall of each row at 500 words with its 95% interval, by retriever."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, panel = pyplot.subplots(figsize=(9, 6), layout="constrained")
+    marks = zip(RETRIEVERS, ("o", "s", "^"), ("#0072b2", "#d55e00", "#009e73"), (0.22, 0, -0.22))
+    for name, mark, colour, shift in marks:
+        for row, (_, values, _) in enumerate(reversed(found.values())):
+            mean, low, high = eval_spans.interval(values[name, 500])
+            panel.plot([low, high], [row + shift] * 2, color=colour, linewidth=1)
+            panel.plot(mean, row + shift, mark, color=colour, label=name if row == 0 else None)
+    panel.set(yticks=range(len(found)), yticklabels=list(reversed(found)), title="One budget, many ways to cut",
+              xlabel="recall of the evidence in 500 words, with 95% intervals")
+    panel.grid(alpha=0.3, axis="x")
+    panel.legend(loc="lower left")
+    figure.supxlabel(caption, fontsize=8)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+ABOUT = """# Six ways to cut, overlap and breadcrumbs
+
+Made by {}: {} questions over the fourteen
+descriptions. Recall of the evidence at a budget of words; what the rows mean stands in eval_strategies.py. Bold: shown
+to differ at 95% (from structured; from no breadcrumb; from no overlap). If nothing differed, one in twenty still would.
+"""
+
+
 def main(arguments=None):
-    """Run the comparison; writes results/strategies.md and .png. Returns the exit status."""
+    """Run the comparison; writes results/strategies.md, strategies.png and strategies_recall.png."""
     argparse.ArgumentParser(description="Six ways to cut: which one finds more of the evidence?").parse_args(arguments)
+    corpora, embedder = [eval_corpora.labelled_descriptions(), eval_corpora.modules()], rag.embedder()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", encoder.TruncationWarning)     # windows of 300 words are cut on purpose
-        recalls, cut = measure(rag.embedder())
-    text = report(recalls, cut)
-    print(text)
-    [shown] = documents.load_descriptions(["lfw"])
-    plot(shown, rag.embedder(), RESULTS / "strategies.png")
+        warnings.simplefilter("ignore", encoder.TruncationWarning)     # large windows are cut on purpose
+        found = measure(corpora[0], embedder)
+        overlaps = {corpus.name: measure_overlaps(corpus, embedder) for corpus in corpora}
+    made = f"`python eval_strategies.py` (all-MiniLM-L6-v2, bootstrap seed 0, data {data_hash(corpora)})"
+    parts = [ABOUT.format(made, len(corpora[0].questions)), recall_table(found), verdicts(found),
+             f"## What a breadcrumb adds\n\n{breadcrumb_table(found)}",
+             *(f"## Overlap: {name}, windows of {WINDOW} words\n\n{overlap_table(each)}"
+               for name, each in overlaps.items())]
+    print(text := "\n\n".join(parts))
+    plot_bands(documents.load_descriptions(["lfw"])[0], embedder, RESULTS / "strategies.png")
+    plot_recalls(found, made.replace("`", ""), RESULTS / "strategies_recall.png")
     (RESULTS / "strategies.md").write_text(
-        "# Six ways to cut\n\nMade by `make experiment` (all-MiniLM-L6-v2, scikit-learn 1.9.1, the answerable\n"
-        "questions of data/questions.jsonl). Evidence recall at a budget of 250 and 500 words;\n"
-        "\"none\": without breadcrumbs.\n\n"
-        f"{text}\n\n![one description, cut six ways](strategies.png)\n", encoding="utf-8")
+        f"{text}\n\n![recall by way to cut](strategies_recall.png)\n\n"
+        "![one description, cut six ways](strategies.png)\n", encoding="utf-8")
     return 0
 
 

@@ -35,6 +35,7 @@ import chunking
 import corpus
 import documents
 import embedding
+import eval_questions
 import metrics
 import queries
 import reader
@@ -42,7 +43,6 @@ import token_store
 import vector_cache
 from search import search
 
-QUESTIONS = Path(__file__).parent / "data" / "questions.jsonl"
 THRESHOLDS = Path(__file__).parent / "data" / "thresholds.json"
 RESULT = Path(__file__).parent / "results" / "refusal.md"
 FOLDS = 10
@@ -240,7 +240,7 @@ def main():
     """Measure over the scikit-learn descriptions; writes data/thresholds.json and results/refusal.md."""
     docs = documents.load_descriptions()
     embedder = embedding.load_embedder(cache=vector_cache.default_path())
-    questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    questions = eval_questions.load_questions()
     rows = measure(questions, corpus.open_index(docs, embedder), {each["id"]: each["text"] for each in docs})
     text, found = report(rows)
     print(text)

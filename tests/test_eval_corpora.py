@@ -5,7 +5,7 @@ from pathlib import Path
 
 import documents
 import eval_corpora
-import eval_strategies
+import eval_questions
 from toy import Embedder
 
 PACKAGE = {
@@ -85,8 +85,25 @@ def test_every_docstring_is_one_chunk_and_the_sample_is_the_same_each_time():
 
 
 def test_only_answerable_questions_are_asked_of_the_descriptions():
-    docs, labelled = documents.load_descriptions(), eval_strategies.load_questions()
+    docs, labelled = documents.load_descriptions(), eval_questions.load_questions()
     corpus = eval_corpora.descriptions("d", docs, labelled, size=120)
     assert len(corpus.questions) == sum(bool(each["evidence"]) for each in labelled) == len(corpus.where)
     assert [chunk["id"] for chunk in corpus.chunks] == [chunk["id"] for chunk in corpus.in_context]
     assert set(corpus.groups) == {document["id"] for document in docs}
+
+
+def test_modules_are_long_and_a_question_s_evidence_is_a_paragraph_of_prose():
+    corpus = eval_corpora.modules(longest=3)
+    assert len(corpus.docs) == 3 and min(len(document["text"].split()) for document in corpus.docs) > 5000
+    texts = {document["id"]: document["text"] for document in corpus.docs}
+    assert len(corpus.questions) == len(set(corpus.questions)) > 15
+    for pieces in corpus.evidence:
+        [[(doc_id, start, end), *copies]] = pieces                      # one paragraph, which may stand several times
+        assert {texts[doc_id][first:last] for _, first, last in copies} <= {texts[doc_id][start:end]}
+        paragraph = texts[doc_id][start:end]
+        assert len(paragraph.split()) >= eval_corpora.PROSE and "\n\n" not in paragraph and "---" not in paragraph
+
+
+def test_the_labelled_descriptions_are_all_fourteen():
+    corpus = eval_corpora.labelled_descriptions()
+    assert (len(corpus.docs), len(corpus.questions), len(corpus.evidence)) == (14, 160, 160)

@@ -1,103 +1,106 @@
-"""A budget is spent as it says, evidence is where the labels say, and the comparison notices a difference."""
+"""Each way to cut is measured over the same questions, with and without breadcrumbs, and differences are marked."""
 
 import numpy as np
 import pytest
 
-import chunking
 import documents
-import eval_strategies as experiment
+import eval_corpora
+import eval_strategies
+from eval_strategies import COLUMNS, CUTS, OVERLAPS
 from toy import Embedder
 
 
-def chunk(text, body, start=0, doc_id="d", **rest):
-    return {"doc_id": doc_id, "text": text, "body": body, "start": start, "end": start + len(body), **rest}
-
-
-@pytest.mark.parametrize("words, spans", [
-    (0, []), (1, []),                                                   # the breadcrumb alone costs 1
-    (2, [("d", 0, 1)]), (3, [("d", 0, 4)]),                             # the one that overflows is cut
-    (4, [("d", 0, 4)]),                                                 # nothing is left for the second one's body
-    (5, [("d", 0, 4), ("d", 10, 13)]), (99, [("d", 0, 4), ("d", 10, 17)])])
-def test_whole_chunks_in_rank_order_and_the_overflowing_one_is_cut(words, spans):
-    assert experiment.read_within([chunk("T\n\na  b", "a  b"), chunk("T\n\nccc ddd", "ccc ddd", 10)], words) == spans
-
-
-def test_evidence_has_a_piece_for_each_quote_or_group():
-    question = {"evidence": [{"doc_id": "a", "quote": "cat"}, {"doc_id": "a", "quote": "dog", "group": 1},
-                             {"doc_id": "b", "quote": "hound", "group": 1}]}
-    texts = {"a": "cat dog cat", "b": "a hound, a cat"}
-    assert experiment.evidence_spans(question, texts) == [
-        [("a", 0, 3), ("a", 8, 11)], [("a", 4, 7), ("b", 2, 7)]]        # a quote is looked up in its own document only
-
-
-def test_every_quote_of_the_labelled_set_is_found():
-    texts = {document["id"]: document["text"] for document in documents.load_descriptions()}
-    questions = experiment.load_questions()
-    assert len(questions) >= 60 and sum(not each["evidence"] for each in questions) >= 15
-    assert {each["doc_id"] for each in questions} - {None} == texts.keys()
-    assert all(experiment.evidence_spans(each, texts) for each in questions if each["evidence"])
-
-
 def test_without_breadcrumb_a_chunk_keeps_its_repeated_header():
-    assert experiment.without_breadcrumb(chunk("T > A\n\nh\nrow\n\nrow", "row\n\nrow"))["text"] == "h\nrow\n\nrow"
+    assert eval_strategies.without_breadcrumb({"title": "T", "text": "T > A\n\nh\nrow\n\nrow"})["text"] == "h\nrow\n\nrow"
 
 
-@pytest.mark.parametrize("retriever", ["dense", "BM25"])
-def test_the_best_chunk_comes_first_and_parents_stand_for_their_children(retriever):
-    [document] = documents.load_descriptions(["wine_data"])
-    chunks = chunking.parent_child(document, 60)
-    ranked, other = experiment.rank(chunks, [chunks[3]["text"], chunks[0]["text"]], Embedder(max_tokens=999), retriever)
-    assert (ranked[0]["id"], other[0]["id"]) == (chunks[3]["parent_id"], chunks[0]["parent_id"])
-    assert len({parent["id"] for parent in ranked}) == len(ranked)
+def test_windows_overlap_by_their_share():
+    words = " ".join(f"w{number}" for number in range(250))
+    toy = eval_corpora.Asked("toy", [{"id": "d", "title": "", "text": words}], ["w1"] * 5, [[[("d", 0, 2)]]] * 5)
+    found = eval_strategies.measure_overlaps(toy, Embedder())
+    assert [chunks[1]["body"].split()[0] for chunks, _ in found.values()] == ["w100", "w90", "w80", "w70", "w60", "w50"]
+
+
+def test_what_a_breadcrumb_adds_is_with_it_less_without():
+    ones, zeros = ({column: np.full(9, value) for column in COLUMNS} for value in (1.0, 0.0))
+    assert "**+1.000" in eval_strategies.breadcrumb_table({"structured": ([], ones, zeros)})
+    assert "**-1.000" in eval_strategies.breadcrumb_table({"structured": ([], zeros, ones)})
+
+
+def test_bold_is_what_is_shown():
+    assert eval_strategies._marked("x", np.ones(9), np.zeros(9)) == "**x**"
+    assert eval_strategies._marked("x", np.ones(9), np.ones(9)) == "x"
 
 
 @pytest.fixture(scope="module")
-def measured():
-    return experiment.measure(Embedder())
+def corpus():
+    """Two descriptions, and the questions that they answer."""
+    found, names = eval_corpora.labelled_descriptions(), {"iris", "lfw"}
+    few = [number for number, pieces in enumerate(found.evidence)
+           if {copy[0] for copies in pieces for copy in copies} <= names]
+    return found._replace(docs=[each for each in found.docs if each["id"] in names],
+                          questions=[found.questions[number] for number in few],
+                          evidence=[found.evidence[number] for number in few])
 
 
-def test_every_cell_is_measured_for_every_answerable_question(measured):
-    recalls, cut = measured
-    assert recalls.keys() == {(name, retriever, breadcrumb, budget) for name in experiment.CUTS
-                              for retriever in ("dense", "BM25") for breadcrumb in (True, False)
-                              for budget in experiment.BUDGETS}
-    assert {len(each) for each in recalls.values()} == {sum(bool(q["evidence"]) for q in experiment.load_questions())}
-    for name, retriever, breadcrumb, budget in recalls:                 # more to read never finds less
-        less, more = recalls[name, retriever, breadcrumb, 250], recalls[name, retriever, breadcrumb, 500]
-        assert all(a <= b for a, b in zip(less, more))
+@pytest.fixture(scope="module")
+def measured(corpus):
+    return eval_strategies.measure(corpus, Embedder())
+
+
+def test_every_cell_is_measured_for_every_question(corpus, measured):
+    assert measured.keys() == CUTS.keys()
+    for chunks, *both in measured.values():
+        for values in both:
+            assert list(values) == COLUMNS and {len(each) for each in values.values()} == {len(corpus.questions)}
+            for name in eval_strategies.RETRIEVERS:                          # more to read never finds less
+                assert (values[name, 250] <= values[name, 500] + 1e-12).all()
 
 
 def test_strategies_yield_different_boundaries(measured):
-    _, cut = measured
-    starts = {name: tuple((chunk["doc_id"], chunk["start"]) for chunk in cut[name]) for name in experiment.CUTS}
+    starts = {name: tuple((chunk["doc_id"], chunk["start"]) for chunk in chunks) for name, (chunks, *_) in measured.items()}
     assert len(set(starts.values())) == len(starts) - 1                 # late takes structured's spans
 
 
-def test_the_report_shows_a_difference_where_there_is_one(measured):
-    recalls, cut = measured
-    better = {key: [1.0] * len(each) if key[0] == "structured" else each for key, each in recalls.items()}
-    lines = experiment.report(better, cut).splitlines()
-    [row] = [line for line in lines if line.startswith("| structured")]
-    assert row.count("1.000") == 8
-    assert all("**shown**" in line for line in lines if line.startswith("- "))
-    equal = {key: recalls["fixed", "dense", True, 250] for key in recalls}
-    assert "**shown**" not in experiment.report(equal, cut)
+def test_sizes_are_those_of_the_names(measured):
+    count = Embedder().count_tokens
+    assert max(count(chunk["text"]) for chunk in measured["fixed"][0]) <= 200
+    assert max(len(chunk["body"]) for chunk in measured["fixed, 500 characters (tutorials)"][0]) <= 500
+    windows = measured["fixed, 300 words, overlap 50 (rag.py)"][0]
+    assert max(len(chunk["body"].split()) for chunk in windows) == 300
+    first, second = measured["fixed, 800 pieces, overlap 400"][0][:2]
+    assert 300 <= count(first["body"][second["start"] - first["start"]:]) <= 402
 
 
-def test_the_picture_is_drawn(tmp_path):
+def test_overlap_repeats_its_share_and_makes_more_chunks(corpus):
+    found = eval_strategies.measure_overlaps(corpus, Embedder())
+    counts = [len(chunks) for chunks, _ in found.values()]
+    assert tuple(found) == OVERLAPS and counts == sorted(counts) and counts[-1] > 1.5 * counts[0]
+    first, second = found[50][0][:2]
+    assert first["body"].split()[50:] == second["body"].split()[:50]
+    rows = eval_strategies.overlap_table(found).splitlines()[2:]
+    assert len(rows) == len(OVERLAPS) and "+" not in rows[0] and all("to" in row for row in rows[1:])
+
+
+def test_a_difference_is_marked_where_there_is_one(measured):
+    n = len(measured["fixed"][1]["dense", 250])
+    ones, zeros = ({column: np.full(n, value) for column in COLUMNS} for value in (1.0, 0.0))
+    better = {name: (chunks, ones if name == "structured" else zeros, zeros) for name, (chunks, *_) in measured.items()}
+    rows = eval_strategies.recall_table(better).splitlines()
+    assert all(("**0.000**" in row) != ("structured |" in row) for row in rows[2:] if not row.startswith("| structured,"))
+    assert eval_strategies.verdicts(better).count(f"worse in {len(COLUMNS)} of {len(COLUMNS)}") == len(CUTS) - 1
+    crumbs = eval_strategies.breadcrumb_table(better).splitlines()[2:]
+    assert [row.count("**+1.000 (+1.00 to +1.00)**") for row in crumbs] == [
+        len(COLUMNS) if name == "structured" else 0 for name in CUTS]
+    equal = {name: (chunks, ones, ones) for name, (chunks, *_) in measured.items()}
+    tables = eval_strategies.recall_table(equal) + eval_strategies.breadcrumb_table(equal) + eval_strategies.verdicts(equal)
+    assert "**" not in tables and tables.count("no difference shown in 6 of 6") == len(CUTS) - 1
+
+
+def test_the_pictures_are_drawn(measured, tmp_path):
     [document] = documents.load_descriptions(["linnerud"])
-    experiment.plot(document, Embedder(), tmp_path / "bands.png")
+    eval_strategies.plot_bands(document, Embedder(), tmp_path / "bands.png")
+    eval_strategies.plot_recalls(measured, "seed 0", tmp_path / "recalls.png")
     from matplotlib import image
-    height, width, _ = image.imread(tmp_path / "bands.png").shape
-    assert width > height > 300
-
-
-def test_unit_vectors_of_late_chunks_are_what_is_searched():
-    chunks = chunking.late(documents.load_descriptions(["linnerud"])[0], 30, embedder=Embedder())
-    turned = [{**chunk, "vector": np.eye(16, dtype=np.float32)[number]} for number, chunk in enumerate(chunks)]
-
-    class Fixed(Embedder):
-        def encode(self, texts, kind="document"):
-            assert kind == "query"
-            return np.eye(16, dtype=np.float32)[[2]]
-    assert experiment.rank(turned, ["?"], Fixed(), "dense")[0][0]["id"] == chunks[2]["id"]
+    for name in ("bands.png", "recalls.png"):
+        assert image.imread(tmp_path / name).shape[1] > image.imread(tmp_path / name).shape[0] > 300

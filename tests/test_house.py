@@ -19,7 +19,8 @@ STEP = {name: number for number, name in enumerate(ORDER, start=1)}
 BESIDE = {"toy": 0, "markup": 6.4, "webpage": 6.6, "cutting": 8.5, "model_files": 9.6, "vector_cache": 10.5,
           "cosine": 11.2, "filters": 11.4, "postings": 11.6, "saving": 11.8, "token_store": 11.9, "reader": 14.5,
           "contextual": 15.5, "quotes": 17.3, "search": 17.6, "corpus": 17.7, "refusal": 17.8, "answering": 17.9,
-          "grading": 17.95, "eval_strategies": 19.5, "eval_corpora": 19.7, "bench": 99, "bench_encoder": 99.5,
+          "grading": 17.95, "eval_questions": 17.75, "eval_corpora": 18.4, "eval_spans": 18.5, "eval_sweep": 18.7, "eval_own": 18.8,
+          "eval_strategies": 19.5, "bench": 99, "bench_encoder": 99.5,
           "bench_scale": 99.7}                       # no steps: parts of one
 MODULES = sorted(ROOT.glob("*.py"))
 LIGHT = {"numpy", "tqdm", "typing"}                  # what may be imported at the top of a module besides the standard library
