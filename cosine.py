@@ -206,11 +206,9 @@ if __name__ == "__main__":
         print(f"{products} = {score:.2f}  {DOCUMENTS[position]!r}")
     print("with document 0 forbidden:", cosine_top_k(QUERY_VECTOR, VECTORS, 3, [False, True, True, True])[0].tolist())
 
-    random = np.random.default_rng(0).standard_normal((20_008, 384)).astype(np.float32)
-    rows = random / np.linalg.norm(random, axis=1, keepdims=True)
-    queries, vectors = rows[:8], rows[8:]
-    alone, in_a_batch = vectors @ queries[0], (vectors @ queries.T)[:, 0]      # [n, dim] @ [dim], [n, dim] @ [dim, 8]
-    print("\nwhy not just `vectors @ query`: asked alone or with seven other questions,", np.sum(alone != in_a_batch),
-          "of 20000 float32 cosines differ in their last bits;")
-    exact = [cosine_top_k(each, vectors, 20_000)[1] for each in (queries[0], queries)]
-    print("of those of cosine_top_k:", np.sum(exact[0] != exact[1][0]))
+    tiny = 2.0**-24                                                    # half of the least that float32 can add to 1
+    rows = np.array([[1, tiny, tiny], [tiny, tiny, 1]])                # the same three numbers
+    print("\nwhy not just `vectors @ query`: float32 drops what is too small beside a 1, so order matters:")
+    for row, exact in zip(rows, exact_scores(np.ones(3), rows)):
+        print(" + ".join("1" if value == 1 else "2**-24" for value in row),
+              f"= {sum(np.float32(row)):.8f} from left to right, exactly {exact:.8f}")

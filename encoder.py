@@ -303,8 +303,7 @@ class Bert:
         self.max_tokens = model_files.max_tokens(folder, n_places)
 
     def _take(self, name, *shape):
-        weights = self.stored.pop(name, np.empty(0))                   # (0,) is the shape of what is missing
-        if weights.shape != shape:
+        if (weights := self.stored.pop(name, np.empty(0))).shape != shape:           # (0,): it is missing
             raise ValueError(f"{self.folder}: {name} must have the shape {shape}, not {weights.shape}: wrong weights")
         return weights
 
@@ -508,7 +507,10 @@ class CrossEncoder(Bert):
         return (cut(ids[:n_a], keep_a + 2) + cut(ids[n_a:], keep_b + 1), [0] * (keep_a + 2) + [1] * (keep_b + 1))
 
     def _logits(self, hidden, runs):
-        """formula: logits = linear(tanh(linear(cls, pooler)), classifier), from the row of [CLS] (Devlin 2019, 4.1)."""
+        """From the row of [CLS] of each text (Devlin 2019, section 4.1).
+
+        formula: logits = linear(tanh(linear(cls, pooler)), classifier)
+        """
         cls = np.concatenate([hidden[start:start + n_texts * length:length] for start, n_texts, length in runs])
         return linear(np.tanh(linear(cls, *self.pooler)), *self.classifier)                # -> [n_texts, n_labels]
 
@@ -564,6 +566,7 @@ def first_head(encoder, text):
 
 def show(encoder, text="birds fly"):
     """Print how `text` becomes a vector: word pieces, shapes, what the last layer's first head reads, and cosines."""
+    print("toy, attended:", attention(2**0.5 * np.log([[3, 1], [1, 1]]), np.eye(2), 4 * np.eye(2)).round(2).tolist())
     tokens, shares, states = first_head(encoder, text)
     for number, hidden in enumerate(states):
         print(f"after layer {number}: {list(hidden.shape)}, the row of {tokens[1]!r}: {hidden[1, :4].round(3)} ...")

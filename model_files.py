@@ -315,7 +315,7 @@ def quiet_loading(folder):
 
 if __name__ == "__main__":
     folder = find_folder("all-MiniLM-L6-v2")
-    print(f"all-MiniLM-L6-v2 is in {folder}")
+    print(f"all-MiniLM-L6-v2 is in .../{folder.parent.name}/{folder.name}")
     for path in sorted(folder.rglob("*.json")) + sorted(folder.glob("*.safetensors")):
         print(f"{path.stat().st_size:>12,} bytes  {sha256_of(path)[:12]}...  {path.relative_to(folder)}")
     print("fingerprint of all:", fingerprint(folder))

@@ -37,7 +37,7 @@ import ranking
 import sentences
 
 MODEL = "claude-haiku-5-5"     # unless RAG_QUERY_MODEL names another
-TURNS, TURN = 6, 1000          # how many turns of the history the model sees, and how many characters of each
+TURNS, TURN = 6, 1000          # how many turns of the history a model sees, and how many characters of each
 ROOM = 200                     # by how many characters a query may be longer than the question it comes from
 TOPIC = 8                      # how many words of the history are appended without a model
 PARTS = 5                      # the most queries that a question is split into
@@ -100,7 +100,7 @@ def standalone(question, history, ask=None):
     >>> standalone("and for EU?", history)
     'and for EU? refund policy'
     """
-    turns = _turns(history)
+    turns = said_before(history)
     text = _asked(ask if turns else None, REWRITE, question, history=turns)
     if text is None:
         return _with_topic(question, turns)
@@ -108,12 +108,17 @@ def standalone(question, history, ask=None):
     return question if fault(rewrite, question, turns) else rewrite
 
 
-def _turns(history):
+def said_before(history):
+    """The last TURNS of a history as [(role, text)], each cut to TURN characters; TypeError for what is no history.
+
+    >>> said_before([("user", "What is the refund policy?"), ["assistant", "30 days [1]."]])
+    [('user', 'What is the refund policy?'), ('assistant', '30 days [1].')]
+    """
     turns = [] if history is None else list(history)
     for turn in turns:
         if not (isinstance(turn, (tuple, list)) and len(turn) == 2 and all(isinstance(each, str) for each in turn)):
             raise TypeError(f"history must be a list of (role, text), two strings each; one is {turn!r:.60}")
-    return [(role, text[:TURN]) for role, text in turns[-TURNS:]]
+    return [(role[:TURN], text[:TURN]) for role, text in turns[-TURNS:]]
 
 
 _LABEL = re.compile(r"\A(?:(?:standalone|rewritten|search) )?(?:question|query)\s*:\s*", re.IGNORECASE)

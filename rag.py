@@ -13,9 +13,7 @@ is (search.py): chunks cut by their structure, keywords beside vectors, a rerank
     sources    the k chunks whose vectors are nearest to the question's, best first, numbered from 1 in the prompt
     response   what the model's service returned; None when no key is set and the extractive reader answered
 
-Whether to retrieve at all is a question of size: what fits into a prompt (LONG_CONTEXT) can be sent whole, if the
-questions are few, need whole documents, and everybody may see everything. Retrieval pays when there is more, when it
-changes, when many ask, when users may see different documents.
+Whether to retrieve at all, or to send everything, is corpus.py's question.
 
 Not here: budgets, checked citations, measured refusals. The small program has none; the command line gets them from
 answering.py.

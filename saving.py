@@ -194,10 +194,13 @@ if __name__ == "__main__":
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
+        saves = []
         for number in (1, 2):
+            before = saves
             write(folder, {"vectors": np.eye(2, dtype=np.float32)}, {"chunks": [f"text {number}"]})
             saves = [path.name for path in Path(folder).iterdir() if path.name != POINTER]
-            print(f"save {number}: {[name[:14] + '...' for name in saves]}, read back: {read(folder)[1]}")
+            print(f"save {number}: {len(saves)} folder, {'the same' if saves == before else 'a new one'}; "
+                  f"read back: {read(folder)[1]}")
         path = Path(folder) / saves[0] / "chunks.json"
         path.write_text('["text 3"]')
         try:

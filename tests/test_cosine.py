@@ -1,8 +1,6 @@
 """Second half of the lesson on cosine search: exact, and the same whatever stands around."""
 
 import math
-import re
-import runpy
 
 import numpy as np
 import pytest
@@ -239,13 +237,6 @@ def test_exact_scores_do_not_depend_on_the_order_of_the_numbers():
     assert (cosine.exact_scores(query[order], rows[:, order].copy()) == exact).all()
     assert exact.tolist() == [math.fsum(row) for row in (rows * query).tolist()]
     assert ((rows * query).sum(axis=1) != exact).any()                # a plain float64 sum would not do
-
-
-def test_formula_and_lesson(capsys):
-    [formula] = re.findall(r"formula: rounding_error = (.*)", cosine.rounding_error.__doc__)
-    assert eval(formula, dict(dim=3, query_length=2, row_length=5)) == cosine.rounding_error(3, 2, 5)
-    runpy.run_path(cosine.__file__, run_name="__main__")
-    assert "0.6 * 0.8 + 0.8 * 0.6 = 0.96  'the cat sat on the mat'" in capsys.readouterr().out
 
 
 # -- A second oracle ---------------------------------------------------------------------------------------------------

@@ -123,35 +123,6 @@ def test_a_fast_layer_equals_the_definition_text_by_text():
     assert encoder.fast_layer(hidden.copy(), runs, layer, 2, 1e-3, encoder.gelu) == approx(np.concatenate(expected), abs=1e-5)
 
 
-FORMULAS = {
-    "embed": (dict(words=np.eye(2), ids=[1, 0], positions=np.ones((2, 2)), places=[0, 1], kinds=np.ones((1, 2)), types=[0, 0]),
-              lambda v: encoder.embed(v["ids"], v["places"], v["types"], v["words"], v["positions"], v["kinds"])),
-    "layer_norm": (dict(rows=np.array([[3.0, 1.0]]), gain=2, shift=1, epsilon=3, mean=np.mean, variance=np.var),
-                   lambda v: encoder.layer_norm(v["rows"], 2, 1, 3)),
-    "gelu_by_definition": (dict(x=0.7), lambda v: encoder.gelu_by_definition(0.7)),
-    "gelu_tanh": (dict(x=0.7), lambda v: encoder.gelu_tanh(np.array([0.7]))),
-    "softmax": (dict(scores=np.array([0.3, 2.0])), lambda v: encoder.softmax(v["scores"])),
-    "attention": (dict(queries=np.array([[1., 2.]]), keys=np.eye(2), values=np.array([[3., 4.], [5., 7.]]), d=2,
-                       softmax=encoder.softmax), lambda v: encoder.attention(v["queries"], v["keys"], v["values"])),
-    "linear": (dict(rows=np.array([[3, 4]]), weight=np.array([[1, 2]]), bias=np.array([5])),
-               lambda v: encoder.linear(v["rows"], v["weight"], v["bias"])),
-    "mean_pool": (dict(rows=np.array([[1, 3], [5, 5]]), n_tokens=2), lambda v: encoder.mean_pool(v["rows"])),
-    "unit": (dict(vector=np.array([3.0, 4.0])), lambda v: encoder.unit(v["vector"])),
-}
-
-
-@pytest.mark.parametrize("name", FORMULAS)
-def test_formula_equals_the_code(name):
-    values, code = FORMULAS[name]
-    [formula] = re.findall(r"^\s*formula: \w+ = (.*)$", getattr(encoder, name).__doc__, re.MULTILINE)
-    total = lambda rows: np.sum(rows, axis=0)                                # noqa: E731
-    known = dict(sqrt=math.sqrt, erf=math.erf, tanh=math.tanh, exp=np.exp, pi=math.pi, sum=total)
-    assert eval(formula, known, values) == approx(code(values))
-
-
-# -- Activations: the fast forms against the definition ----------------------------------------------------------------
-
-
 def test_gelu_is_exact_to_a_rounding_of_float32():
     x = np.concatenate([np.linspace(-12, 12, 40_001), np.linspace(-1e-3, 1e-3, 1001)]).astype(np.float32)
     true = np.array([value * 0.5 * math.erfc(-value / math.sqrt(2)) for value in x.astype(float).tolist()])

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import tokenize
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,20 @@ class TestEachModule:
 
 def test_the_median_function_has_under_8_lines():
     assert statistics.median(size for path in MODULES for _, size in functions(path)) < 8
+
+
+def test_no_four_lines_stand_in_two_modules():
+    """Imports apart, and lines that only close a bracket."""
+    places = defaultdict(set)
+    for path in MODULES:
+        imported = {line for node in ast.walk(parse(path)) if isinstance(node, (ast.Import, ast.ImportFrom))
+                    for line in range(node.lineno, node.end_lineno + 1)}
+        source = path.read_text(encoding="utf-8").splitlines()
+        lines = [source[line - 1].strip() for line in sorted(code_lines(path) - imported)]
+        lines = [line for line in lines if line.strip(")]}, ")]
+        for start in range(len(lines) - 3):
+            places[tuple(lines[start:start + 4])].add(path.name)
+    assert not {lines: names for lines, names in places.items() if len(names) > 1}
 
 
 def loaded_by(statement):

@@ -1,8 +1,6 @@
 """Second half of the lesson on reranking: one equation, and everything around it that must not go wrong."""
 
 import json
-import re
-import runpy
 import shutil
 import warnings
 
@@ -49,14 +47,6 @@ def test_a_text_without_tokens_is_last_and_a_question_without_is_an_error():
     assert rerank.maxsim([(1, 0)], np.empty((0, 2))) == -1
     with pytest.raises(ValueError, match="the question has no word pieces"):
         rerank.maxsim(np.empty((0, 2)), [(1, 0)])
-
-
-def test_formula_and_lesson(capsys):
-    question, text = np.array([(1, 0), (0, 1)]), np.array([(0.8, 0.6), (0.6, 0.8), (0, 1)])
-    [formula] = re.findall(r"formula: maxsim = (.*)", rerank.maxsim.__doc__)
-    assert eval(formula, {"question_vectors": question, "text_vectors": text}) == approx(rerank.maxsim(question, text))
-    runpy.run_path(rerank.__file__, run_name="__main__")
-    assert "MaxSim (0.80 + 1.00) / 2 = 0.90  both words" in capsys.readouterr().out
 
 
 NUMBERS = st.floats(-1, 1, width=32)
