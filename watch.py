@@ -9,7 +9,8 @@ and projected. Without a question it makes data/watch.html anew.
     number     a chunk's place among those that the user may see: hidden ones are not even counted
     stages     {"dense": [(number, score)], "lexical": ..., "fused": ..., "reranked": ...}, each whole, best first
     keywords   what each word of the question is worth, and in each chunk that was found by it: [count, tf part, score]
-    matches    a chunk's word pieces, and their cosines with the question's, in hundredths   toy: [[80, 60, 0], ...]
+    matches    a chunk's word pieces, and their cosines with the question's, in hundredths: rerank.py's
+               toy: [[80, 60, 0], [60, 80, 100]]
     mark       a stretch of a source that the answer cites              toy: {"id": "S1-0-0", "start": 4, "end": 9}
 
 Titles, texts and questions come from strangers. They reach the page as data, a JSON object in which no "<" stands;
