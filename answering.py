@@ -275,15 +275,19 @@ def opened(answer):
     for reference in different.values():
         bodies = [place["body"] for place in answer.packed[reference.number - 1].places]
         said = answer.text[slice(*reference.sentence)].rpartition(SAYS)[2] if reference.sentence else ""
-        spans = [_stands(said, body) for body in bodies]
+        spans = [stands(said, body) for body in bodies]
         for place, span in zip(reference.places, spans):
             if span or not any(spans):
                 lines[_line(reference.number, place, span or (0, place.end - place.start))] = None
     return list(lines)
 
 
-def _stands(sentence, body):
-    """(start, end) of the sentence in the body, white space and escaped brackets aside; None if it is not there."""
+def stands(sentence, body):
+    """(start, end) of the sentence in the body, white space and escaped brackets aside; None if it is not there.
+
+    >>> stands("Not ten.", "Five days. Not\\nten."), stands("Six days.", "Five days.")
+    ((11, 19), None)
+    """
     words = [re.escape(word) for word in citations.unescaped(sentence).split()]
     found = re.search(r"\s+".join(words), body) if words else None
     return found and found.span()
