@@ -283,7 +283,11 @@ def opened(answer):
 
 
 def stands(sentence, body):
-    """(start, end) of the sentence in the body, white space and escaped brackets aside; None if it is not there."""
+    """(start, end) of the sentence in the body, white space and escaped brackets aside; None if it is not there.
+
+    >>> stands("Not ten.", "Five days. Not\\nten."), stands("Six days.", "Five days.")
+    ((11, 19), None)
+    """
     words = [re.escape(word) for word in citations.unescaped(sentence).split()]
     found = re.search(r"\s+".join(words), body) if words else None
     return found and found.span()

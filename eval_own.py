@@ -89,8 +89,8 @@ def report(results):
         precision = "undefined" if found["precision_mean"] is None else f"{found['precision_mean']:.3f}"
         rows.append([f"{each.cut}, {each.retriever}", found["chunks"], f"{found['recall_mean']:.3f}{interval}",
                      precision, *(f"{found[name]:.3f}" for name in ("iou_mean", "precision_omega_mean", "mrr")),
-                     f"{found['words_mean']:,.0f}", f"{found['seconds']:.1f}"])
-    return table(["", "chunks", "recall (95%)", "precision", "IoU", "omega", "MRR", "words read", "seconds"], rows)
+                     f"{found['words_mean']:,.0f}"])
+    return table(["", "chunks", "recall (95%)", "precision", "IoU", "omega", "MRR", "words read"], rows)
 
 
 def add_options(parser):

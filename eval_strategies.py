@@ -186,7 +186,7 @@ def plot_recalls(found, caption, path):
     panel.set(yticks=range(len(found)), yticklabels=list(reversed(found)), title="One budget, many ways to cut",
               xlabel="recall of the evidence in 500 words, with 95% intervals")
     panel.grid(alpha=0.3, axis="x")
-    panel.legend(loc="lower left")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel(caption, fontsize=8)
     figure.savefig(path, dpi=120, metadata={"Software": None})
     pyplot.close(figure)

@@ -299,7 +299,7 @@ def _price(panel, found):
     unseen.plot(range(len(found)), [each.unseen for each in found.values()], "v:", color="#d55e00",
                 label="share of word pieces that the model never reads")
     unseen.set(ylim=(0, 1), ylabel="unseen share")
-    panel.legend(handles=[*panel.get_lines(), *unseen.get_lines()], loc="upper left", fontsize=8)
+    unseen.legend(handles=[*panel.get_lines(), *unseen.get_lines()], loc="lower right", fontsize=8)
 
 
 def data_hash(corpora):

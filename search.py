@@ -96,7 +96,8 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
     ask          a model that rewrites, ask(prompt, system) -> text; None: queries.py does what it can without one
     neighbours   how many chunks before and after each hit come with it, as far as they may be seen
     whole        documents of at most so many words come whole with each of their hits
-    trace        a dict, which gets "question" (as it was searched), "queries", "identifiers", "timings" (seconds)
+    trace        a dict, which gets "question" (as it was searched), "queries", "identifiers", "timings" (seconds) and
+                 "stages", the whole list of each: {stage: [(chunk id, score)]}
 
     There are fewer than k hits if fewer chunks may be found, if no more of the pool are different, or, in lexical mode,
     if no more share a word. Raises ValueError for a blank question, k_each < k, an unknown mode or rewrite, and what
@@ -121,7 +122,9 @@ def search(question, index, user=None, where=None, history=None, mode="hybrid", 
         pool = stages["reranked"] = _reranked(index, standalone, pool, scorer, weight, visible)
     clock.stop("rerank")
     if trace is not None:
-        trace |= asked | {"queries": texts, "timings": clock.times}
+        named = {name: [(index.chunks[position]["id"], score) for position, score in run]
+                 for name, run in stages.items()}
+        trace |= asked | {"queries": texts, "timings": clock.times, "stages": named}
     ranks = {name: {each[0]: Place(rank, each[1]) for rank, each in enumerate(run, start=1)}
              for name, run in stages.items()}
     return [Hit(chunk, score, {name: places[position] for name, places in ranks.items() if position in places},

@@ -1,13 +1,10 @@
-"""Documentation is executed: doctests, the README's commands and their output, and the formulas of the docstrings."""
+"""Documentation is executed: doctests, and the formulas of the docstrings; the README has a file of its own."""
 
 import ast
 import doctest
 import importlib
 import math
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,7 +25,6 @@ import toy
 
 ROOT = Path(__file__).parent.parent
 MODULES = [path.stem for path in sorted(ROOT.glob("*.py")) if path.stem != "bench"]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -40,64 +36,6 @@ def test_doctests(name):
 def test_the_primitives_have_doctests():
     for name in ("ranking", "bm25", "fusion", "metrics", "index", "rerank"):
         assert doctest.testmod(importlib.import_module(name)).attempted > 0, name
-
-
-# -- README ------------------------------------------------------------------------------------------------------------
-
-
-def console_blocks():
-    """{command: output} of the README's console blocks."""
-    blocks = {}
-    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            blocks[command] = output.strip()
-    return blocks
-
-
-def recipe(target):
-    """The commands that `make target` runs once everything is installed."""
-    makefile = (ROOT / "Makefile").read_text()
-    lines = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1].splitlines()
-    return [line.lstrip("\t@").replace("$(BIN)/python", sys.executable) for line in lines]
-
-
-def test_readme_shows_what_make_run_prints():
-    [command] = recipe("run")
-    printed = subprocess.run(command.split(), cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-    assert console_blocks()["make run"] == printed
-
-
-def test_readme_shows_what_its_commands_print():
-    commands = [command for command in console_blocks() if not command.startswith("make ")]
-    assert commands
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == ".venv/bin/python"
-        printed = subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
-        assert console_blocks()[command] == printed.stdout.strip()
-
-
-def test_readme_names_only_targets_that_exist():
-    assert {"make run", "make test"} <= console_blocks().keys()
-    for target in re.findall(r"\bmake (\w+)", README):
-        assert recipe(target)
-
-
-def test_readme_prose_has_at_most_100_words():
-    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    prose = "\n".join(line for line in prose.splitlines() if not line.startswith(("|", "#")))
-    assert len(prose.split()) <= 100
-
-
-def test_readme_lists_every_module_in_reading_order():
-    listed = re.findall(r"^\| *(\d*) *\| \[`(\w+)\.py`\]\((\w+)\.py\) \| (.+?) \|$", README, re.MULTILINE)
-    assert sorted(name for _, name, _, _ in listed) == sorted(path.stem for path in ROOT.glob("*.py"))
-    numbers = [int(number) for number, *_ in listed if number]
-    assert numbers == sorted(numbers)
-    for number, name, link, _ in listed:
-        docstring = importlib.import_module(name).__doc__ if name != "bench" else ""
-        assert link == name and (not number or docstring.startswith(f"Step {number} of "))
 
 
 # -- Formulas: each `formula:` line of a docstring is Python, and is evaluated on the toy values ------------------------

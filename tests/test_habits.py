@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import tomllib
-from test_documentation import recipe
+from test_readme import recipe
 
 ROOT = Path(__file__).parent.parent
 CONTRIBUTING, CHANGELOG = ((ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "CHANGELOG.md"))

@@ -395,6 +395,17 @@ BUGS = {
         ("span in each.pool[:K]", "span in each.pool[:1]", "hit rate at 1"),
         ("if None not in pair]", "if True]", "undefined values compared"),
     ],
+    "watch": [
+        ("compress(index.chunks, index.visible(user))", "index.chunks", "hidden chunks are counted"),
+        ('.replace("<", "\\\\u003c")', "", "a document ends the data"),
+        ('if before and start < before[-1]["end"]', "if False", "marks that overlap"),
+        (".rpartition(SAYS)[2]", "", "who says it is looked for too"),
+        ('if start < mark["end"]', 'if start >= mark["start"]', "the first mark for each"),
+        ("key=lambda band: band[0] not in holds", "key=lambda band: band[0] in holds", "what was found comes last"),
+        ("packing.word_pieces(source.body) - 2", "packing.word_pieces(source.body)", "specials are counted"),
+        ("cosines.argmax(axis=1)", "cosines.argmin(axis=1)", "the worst match is framed"),
+        ("places[chunk[\"id\"]], visible)\n        words", "places[chunk[\"id\"]])\n        words", "statistics of all"),
+    ],
     "bench_scale": [
         ("(theirs / ours).tolist()", "(ours / theirs).tolist()", "ratio upside down"),
         ('times["hybrid"], times["threads"]', 'times["threads"], times["hybrid"]', "gain upside down"),

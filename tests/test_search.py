@@ -62,7 +62,8 @@ class AsToyAsks(toy.Topics):
 
 def test_every_stage_of_the_toy_corpus():
     made, reverse = by_hand(), lambda question, texts: [-toy.DOCUMENTS.index(text) for text in texts]
-    hits = search.search(toy.QUESTION, made, k=4, fuse=search.by_rank, scorer=reverse)
+    trace = {}
+    hits = search.search(toy.QUESTION, made, k=4, fuse=search.by_rank, scorer=reverse, trace=trace)
     assert [hit.chunk["doc_id"] for hit in hits] == ["d0", "d1", "d2", "d3"] and hits[1].score == -1
     ranks = {stage: {hit.chunk["doc_id"]: hit.ranks[stage].rank for hit in hits if stage in hit.ranks}
              for stage in ("dense", "lexical", "fused", "reranked")}
@@ -71,6 +72,8 @@ def test_every_stage_of_the_toy_corpus():
     fused = fusion.rrf([toy.DENSE_RANKING, toy.BM25_RANKING])
     assert ranks["fused"] == {f"d{position}": rank for rank, (position, _) in enumerate(fused, start=1)}
     assert hits[2].ranks["fused"].score == dict(fused)[2] and hits[0].ranks["dense"].score == approx(0.96)
+    assert trace["stages"]["fused"] == [(f"d{position}#0", score) for position, score in fused]
+    assert [name for name, _ in trace["stages"]["lexical"]] == [f"d{position}#0" for position in toy.BM25_RANKING]
 
 
 @pytest.mark.parametrize("mode, stages", [("dense", {"dense", "reranked"}), ("lexical", {"lexical", "reranked"}),

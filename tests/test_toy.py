@@ -21,6 +21,7 @@ import rerank
 import rst
 import toy
 import trec
+import watch
 
 
 def test_lengths_are_6_5_2_and_3_and_their_mean_4():
@@ -121,6 +122,8 @@ LEGENDS = {                                          # (module, what stands firs
     ("trec", "TREC qrels"): list(trec.qrels_lines({"toy": toy.GAINS}))[1],
     ("trec", "TREC run"): next(iter(trec.run_lines({"toy": toy.BM25_RANKING}, tag="keywords"))),
     ("vector_cache", "vector"): f"{toy.QUERY_VECTOR} -> {np.float32(toy.QUERY_VECTOR).tobytes().hex(' ')}",
+    ("watch", "mark"): json.dumps(watch._marks([(1, 0, 4, 9)])[1, 0][0]),
+    ("watch", "toy:"): str((100 * np.array(QUESTION_VECTORS) @ np.transpose(TEXT_VECTORS)).round().astype(int).tolist()),
     ("vector_cache", "check"): f"{zlib.crc32(b'k' + np.float32(toy.QUERY_VECTOR).tobytes()):#010x}",
 }
 
