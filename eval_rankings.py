@@ -5,7 +5,7 @@ others; a label never names a chunk.
 
     corpus      chunks, and questions whose evidence is known (eval_corpora.py)
     evidence    for each piece that an answer needs, the spans of its copies (metrics.py)
-    gains       of a chunk, the share of the pieces that it holds            toy: {"cats#1": 0.5, "dogs#1": 0.5}
+    gains       of a chunk, the share of the pieces that it holds                 {"cats#1": 0.5, "dogs#1": 0.5}
     whole       the chunks that hold a piece from its first character to its last
     recall@k    of each piece the share of its characters that lies in the first k chunks, mean over the pieces
                 (metrics.evidence_recall): a question that needs two pieces from two chunks has at most 1/2 at k = 1

@@ -3,7 +3,10 @@
 import pytest
 
 import eval_chunk_sizes as experiment
+import eval_corpora
+import eval_sweep
 import rag
+from toy import Embedder
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +88,25 @@ def test_a_miss_is_explained_by_the_rank_of_the_answer_and_what_stood_above_it(r
 def test_the_expectation_is_printed_before_the_measurement(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(experiment, "CURVE", ())
+    swept = []
+    monkeypatch.setattr(experiment, "sweep", lambda corpora, embedder, explained: swept.extend([corpora, explained]))
     assert experiment.main(["--explain"]) == 0
+    assert [corpus.name for corpus in swept[0]] == ["descriptions", "modules"] and swept[1] is True
     out = capsys.readouterr().out
+    assert out.startswith("About ")
     assert 0 <= out.index("Expected") < out.index("Measured") < out.index("What the hit rate hides") < out.index("Misses")
     written = (tmp_path / "results" / "chunk_sizes.md").read_text()
     assert "| 50 | 50 | 15/20 |" in written
     assert (tmp_path / "results" / "chunk_sizes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_sweep_writes_its_tables_and_its_picture(capsys, monkeypatch, tmp_path):
+    text = "the cat sat on the mat. " + "the price of oil rose again. " * 30
+    corpus = eval_corpora.Asked("toy", [{"id": "d", "title": "Pets", "text": text}], ["Where did the cat sit?"] * 5,
+                                [[[("d", 12, 22)]]] * 5)
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    experiment.sweep([corpus], Embedder(), explained=True)
+    out, written = capsys.readouterr().out, (tmp_path / "sizes.md").read_text()
+    assert "## toy: 1 documents, 186 words, 5 questions" in written and "toy, whole words, dense:" in out
+    assert eval_sweep.data_hash([corpus]) in written and "seed 0" in written
+    assert (tmp_path / "sizes.png").read_bytes().startswith(b"\x89PNG")

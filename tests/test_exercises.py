@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 
 import pytest
-from test_documentation import recipe
+from test_readme import recipe
 from test_house import BESIDE, STEP
 from test_planted_bugs import with_bug
 
