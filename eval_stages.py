@@ -1,5 +1,5 @@
 """Step 20 of 22 — Each stage measured alone: what does every added stage buy? Before: eval_chunk_sizes.py.
-Next: watch.py.
+Next: failure_modes.py.
 
 A pipeline of six stages is better than one of two, everybody says. Here every stage is switched on alone, and what it
 adds to the stage before it is measured on the same questions, beside what it costs.

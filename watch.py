@@ -1,5 +1,5 @@
 """Step 22 of 22 — What happens to a question on its way to an answer? A web page of every stage.
-Before: eval_stages.py.
+Before: failure_modes.py.
 
 `python watch.py "question"` asks the pipeline once and writes down what each stage was given and what it made of it:
 the two rankings and why, their fusion (with sliders), the reranker's matches, the guard, the prompt, the answer and the

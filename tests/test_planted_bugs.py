@@ -395,6 +395,17 @@ BUGS = {
         ("span in each.pool[:K]", "span in each.pool[:1]", "hit rate at 1"),
         ("if None not in pair]", "if True]", "undefined values compared"),
     ],
+    "failure_modes": [
+        ('for mode in ("dense", "hybrid")', 'for mode in ("dense", "dense")', "no repair"),
+        ("sum(not whole(chunks, pieces)", "sum(whole(chunks, pieces)", "what is whole counts as cut"),
+        ("missing[0], missing[2], told", "missing[0], missing[1], told", "another repair than the one that is named"),
+        ('if "| Grade |" in text', "if text", "every row has its header"),
+        ("right[-1:] != [1]", "right[-1:] != [1/3]", "the stand-in is not told"),
+        ('"text": chunk["body"], "title": ""', '"title": ""', "the breadcrumb stays"),
+        ("return all(any(", "return any(any(", "one piece of two is enough"),
+        (".packed for place in source.places]", ".dropped for place in source.places]", "what was dropped is sent"),
+        (':,.3f}".rstrip("0").rstrip(".")', ':,.3f}".rstrip("0.")', "round figures lose their zeros"),
+    ],
     "watch": [
         ("compress(index.chunks, index.visible(user))", "index.chunks", "hidden chunks are counted"),
         ('.replace("<", "\\\\u003c")', "", "a document ends the data"),
